@@ -30,4 +30,4 @@ $(VENV)/installed: pyproject.toml packages/reader/pyproject.toml packages/experi
 
 clean:
 	rm -rf $(VENV) runs
-	find src -name '*.nb[ci]' -delete
+	find src packages -name '*.nb[ci]' -delete

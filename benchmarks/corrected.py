@@ -1,9 +1,9 @@
-"""What corrected pages teach the shipped reader: the pages themselves, others by the same hand, and what it knew.
+"""What corrected pages teach the builtin reader: the pages themselves, others by the same hand, and what it knew.
 
 python benchmarks/corrected.py                                 # ten pages each by three generated hands: 5 min
 python benchmarks/corrected.py --json docs/results/corrected.json
 python benchmarks/corrected.py --crohme DIR --writers 6        # real hands: those with the most expressions
-python benchmarks/corrected.py --learning-rate 1e-3            # further options are those of `aggrevated train algebra`
+python benchmarks/corrected.py --learning-rate 1e-3            # further options are those of `aggrevated train reader`
 """
 
 import argparse
@@ -83,7 +83,7 @@ def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, ob
         for page in pages:
             (folder / f"{page.name}.inkml").write_bytes(to_inkml(page))
         began = time.perf_counter()
-        run = aggrevated.train("algebra", corrected_pages=str(folder), out=Path(place) / "run", say=silent, **settings)
+        run = aggrevated.train("reader", corrected_pages=str(folder), out=Path(place) / "run", say=silent, **settings)
         seconds = time.perf_counter() - began
         now = run.policy
         before = ReadingPolicy.load(SHIPPED)

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "server"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "packages" / "reader" / "tests" / "web"))
 from browsing import CHROMIUM, FLAGS
 from writing import draw_strokes, strokes_on
 

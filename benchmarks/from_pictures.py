@@ -18,6 +18,7 @@ from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import boxes_of
 from aggrevated.parsing.splits import evaluation_folder
+from aggrevated_reader import load_reader
 from aggrevated_reader.pictures.segmentation import SegmentedPage, group_into_symbols, segment_page, to_unlabeled_page
 
 # pixels of a symbol and around the page; and how much finer it is drawn first
@@ -111,7 +112,7 @@ def main():
     parser.add_argument("--pens", nargs="*", default=["1", "2", "4", "9"])
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    reader = aggrevated_reader.load_reader(asked.reader)
+    reader = load_reader(asked.reader)
     found = read_folder(evaluation_folder(asked.crohme))
     lengths = np.array([len(page) for page in found.pages])
     core = np.array(found.core, bool)

@@ -60,5 +60,8 @@ def answers(task: str, choices: dict[str, str], settings: dict[str, Any], path: 
 
 
 if __name__ == "__main__":
+    if "--help" in sys.argv:
+        print(__doc__)
+        sys.exit()
     assert Path(aggrevated.__file__).is_relative_to(os.environ["PYTHONPATH"]), f"another one: {aggrevated.__file__}"
     {"iterations": iterations, "answers": answers}[sys.argv[1]](*json.loads(sys.argv[2]))

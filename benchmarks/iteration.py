@@ -1,6 +1,7 @@
 """Whole iterations of `train`, and the Monte-Carlo oracle alone, beside an older version: seconds of CPU on one thread.
 
-The older version is a checkout of its own: `git worktree add ../old cc49ea4`, then `--old ../old`.
+The older version is a checkout of its own: `git worktree add ../old COMMIT`, then `--old ../old`. It must be 0.3.0 or
+later: `iterating.py` imports modules by their names since then.
 """
 
 import interleave
@@ -144,9 +145,9 @@ def main() -> None:
     targets = []
     sources = {"old": given.old / "src", "new": HERE.parent / "src"}
     if not (sources["old"] / "aggrevated").is_dir():
-        raise SystemExit(f"{given.old} is no checkout; make one by `git worktree add {given.old} cc49ea4`")
+        raise SystemExit(f"{given.old} is not a checkout; make one by `git worktree add {given.old} COMMIT`")
     for case in CASES:
-        if not case.name.startswith(given.allowed_components):
+        if not case.name.startswith(given.only):
             continue
         spent = measured(case, sources, given.rounds)
         for name, seconds in spent.items():

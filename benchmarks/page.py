@@ -69,4 +69,7 @@ def draw(report: dict) -> None:
 
 
 if __name__ == "__main__":
+    if "--help" in sys.argv:
+        print(__doc__)
+        sys.exit()
     main(sys.argv[1:])

@@ -38,8 +38,8 @@ def hash_of(task: str, engine: Engine) -> str:
     """The hash of the weights, of all metrics but for the seconds, and of the result."""
     with tempfile.TemporaryDirectory() as folder:
         run = train(task, out=Path(folder) / "run", engine=engine, warn=lambda _: None, **RUNS[task])
-        lines = [line.to_dict() | {"seconds": 0} for line in run.metrics()]
-        result = run.result().to_dict() | {"seconds": 0, "run": ""}
+        lines = [line.to_dict() | {"seconds": 0, "cpu_seconds": 0} for line in run.metrics()]
+        result = run.result().to_dict() | {"seconds": 0, "cpu_seconds": 0, "run_folder": ""}
     return hashlib.sha256(json.dumps([lines, result], sort_keys=True).encode()).hexdigest()[:16]
 
 

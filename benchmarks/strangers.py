@@ -165,11 +165,11 @@ def measured(name, method, seed):
     began = time.monotonic()
     try:
         run = trained(case, method, seed, scratch / "run", iterations=ITERATIONS, test_episodes=TESTED)
-        lines = [line.facts() for line in run.metrics()]
+        lines = [line.to_dict() for line in run.metrics()]
         kept = ("n", "simulator_steps", "oracle_queries", "current_return", "best_return")
         config = run.config
         return {
-            "result": {k: v for k, v in run.result().facts().items() if k != "run"},
+            "result": {k: v for k, v in run.result().to_dict().items() if k != "run_folder"},
             "points": [[line.get(key) for key in kept] for line in lines],
             "oracle": config.oracle.name,
             "policy": config.policy.name,
@@ -203,7 +203,7 @@ def main():
     parser.add_argument("--methods", default="aggrevated;dagger")
     parser.add_argument("--seeds", type=int, default=2)
     asked = parser.parse_args()
-    only, methods = ([part for part in text.split(";") if part] for text in (asked.allowed_components, asked.methods))
+    only, methods = ([part for part in text.split(";") if part] for text in (asked.only, asked.methods))
     if asked.what == "experts":
         for name in experts.MODELS:
             began = time.monotonic()

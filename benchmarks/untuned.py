@@ -83,7 +83,7 @@ def one(name, row, seed, folder):
         lines = [line.to_dict() for line in run.metrics()]
         kept = ("simulator_steps", "oracle_queries", "current_return", "best_return")
         facts = {
-            "result": {k: v for k, v in run.result().to_dict().items() if k != "run"},
+            "result": {k: v for k, v in run.result().to_dict().items() if k != "run_folder"},
             "points": [[line[key] for key in kept] for line in lines],
             "points_are": kept,
             "expert_on_validation": on_validation(run.config.problem, seed),
@@ -139,7 +139,7 @@ def main():
         from untuned_report import report
 
         return report(asked.runs, RESULTS)
-    only, rows = (text.split(";") if text else [] for text in (asked.allowed_components, asked.rows))
+    only, rows = (text.split(";") if text else [] for text in (asked.only, asked.rows))
     unknown = {*only} - {*CASES} | {*rows} - {row for _, _, rows in CASES.values() for row in rows}
     if unknown:
         parser.error(f"no case or row is named {', '.join(sorted(unknown))}")

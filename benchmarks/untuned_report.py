@@ -18,11 +18,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from aggrevated.core.statistics import Estimate
-from aggrevated_experiments.paired_statistics import paired_difference
 from aggrevated.experts.loading import read_builtin_expert_cards
 from aggrevated.plots.learning_curves import BOUND, style_axes
 from aggrevated.storage import JsonDict, read_json, write_atomically
 from aggrevated.tasks import find_task
+from aggrevated_experiments.paired_statistics import paired_difference
 from newcomers import LONGEST, SHORTEST
 from untuned import CASES, planned
 
@@ -406,8 +406,8 @@ def as_json(facts: JsonDict) -> str:
 def summary(runs: Mapping[int, Run]) -> JsonDict:
     """Of one row: a number per seed."""
     keys = ("test_return", "expert_return", "ratio", "best_return", "initial_return", "simulator_steps",
-            "start_simulator_steps", "oracle_steps", "oracle_queries", "validation_steps", "cpu_seconds", "diverged",
-            "uas_micro")  # fmt: skip
+            "start_simulator_steps", "oracle_steps", "oracle_queries", "validation_steps", "cpu_seconds",
+            "diverged_trajectories", "uas_micro")  # fmt: skip
     results = [run.result for run in runs.values()]
     kept = {key: [result[key] for result in results] for key in keys if results and key in results[0]}
     curves = {str(seed): {"steps": (thin := thinned(run))[0], "best_return": thin[1]} for seed, run in runs.items()}
@@ -548,7 +548,7 @@ def cells(case: str, row: str, runs: Mapping[int, Run]) -> list[object]:
         f"{np.mean(of[key]):,.0f}" for key in ("simulator_steps", "validation_steps", "oracle_queries", "cpu_seconds")
     ]
     digits = 3 if np.max(np.abs([*of["test_return"], *of["expert_return"]])) < 10 else 1
-    broken = f" ({sum(map(bool, of['diverged']))} diverged)" if any(of["diverged"]) else ""
+    broken = f" ({sum(map(bool, of['diverged_trajectories']))} diverged)" if any(of["diverged_trajectories"]) else ""
     expert_return = f"{np.mean(of['expert_return']):.{digits}f}"
     return [case, row, len(runs), spread(of["test_return"], digits) + broken, expert_return, ratio, *counts]
 

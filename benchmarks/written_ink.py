@@ -115,16 +115,16 @@ def scaled(pages):
 
 def main():
     """Print both scores of every part."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("crohme", type=Path)
-    asked.add_argument("--pages", type=int, default=8000)
-    asked.add_argument("--iterations", type=int, default=400)
-    asked.add_argument("--seed", type=int, default=0)
-    asked = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("crohme", type=Path)
+    parser.add_argument("--pages", type=int, default=8000)
+    parser.add_argument("--iterations", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
     torch.set_num_threads(1)
-    half = asked.corrected_pages // 2
+    half = asked.pages // 2
     train = generate_pages(half, 2 * asked.seed) + generate_pages(
-        asked.corrected_pages - half, 2 * asked.seed + 1, structures=False
+        asked.pages - half, 2 * asked.seed + 1, structures=False
     )
     parts = real(asked.crohme)
     labels = label_scores(train, parts, asked.seed)

@@ -1,4 +1,4 @@
-"""Writes the measured numbers of README.md and docs from the JSON in docs/results: `python docs/make_numbers.py`.
+"""Write the measured numbers of README.md and docs from the JSON in docs/results: `python docs/make_numbers.py`.
 
 A number is followed by a comment, which nobody sees, that says where it comes from:
 
@@ -33,7 +33,7 @@ from typing import Any
 from scipy.stats import t as student
 
 ROOT = Path(__file__).resolve().parent.parent
-BY_HAND = {"README.md", "reader.md", "text.md"}  # of docs/results; commands write the other pages there from the JSON
+BY_HAND = {"README.md", "reader.md"}  # of docs/results; commands write the other pages there from the JSON
 
 MARK = re.compile(
     r"(?P<number>(?:(?<![\w.,)\]])[-−+])?(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?)"
@@ -106,7 +106,7 @@ def looked_up(source: str) -> float:
 def number(value: object) -> float:
     """The value, if it is a number."""
     if not isinstance(value, (int, float)):
-        raise NoNumberError(f"it leads to {str(value)[:60]}, which is no number")
+        raise NoNumberError(f"it leads to {str(value)[:60]}, which is not a number")
     return value
 
 

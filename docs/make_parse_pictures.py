@@ -1,4 +1,4 @@
-"""Draws docs/images/page.png, and what the reader in the package makes of it: parse-tree.png and parse-growth.png.
+"""Draw docs/images/page.png, and the tree of the builtin reader: parse-tree.png and parse-growth.png.
 
 `python docs/make_parse_pictures.py`. Neither the hand nor the page is one that the reader learned from.
 """
@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from aggrevated.parsing.pages.algebra import Fraction
 from aggrevated.parsing.pages.page import Page
 from aggrevated.plots.parse_tree import draw_growth, draw_tree
+from aggrevated_reader import load_reader
 from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.generated import synthesize_page
 from aggrevated_reader.pages.writers import writer
@@ -25,7 +26,7 @@ SHORT = [["3", "x", "+", "2", "=", "8"], ["x", "=", "2"]]
 
 def main() -> None:
     """Write both pictures."""
-    reader = aggrevated_reader.load_reader()
+    reader = load_reader()
     with TemporaryDirectory() as folder:
         for lines, name in ((LINES, "parse-tree"), (SHORT, "parse-growth")):
             file = IMAGES / "page.png" if name == "parse-tree" else Path(folder) / "page.png"

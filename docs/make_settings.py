@@ -1,4 +1,7 @@
-"""Writes docs/settings.md from what the pieces declare: `python docs/make_settings.py`. A test keeps the two equal."""
+"""Write docs/settings.md from what the components declare: `python docs/make_settings.py`.
+
+It needs all three distributions, which `make` installs. A test keeps the page and the components equal.
+"""
 
 from collections.abc import Iterable, Iterator
 from inspect import getdoc
@@ -11,63 +14,66 @@ from aggrevated.core.registry import list_task_names
 from aggrevated.core.settings import ANY_VALUE, WORDS_OF_TYPES, Settings, declared_settings, to_flag
 from aggrevated.tasks import Task, find_task
 
-HEAD = """# Settings
+HEADER = """# Settings
 
-Every setting of every piece, with the default that the piece declares; a task tunes some of them, and
-`aggrevated train TASK --help` shows what a run of it would use. Made by `python docs/make_settings.py` from the code.
+Every setting of every component, with the default that the component declares. A task has presets for some of them;
+`aggrevated train TASK --help` shows what a run of it would use. `python docs/make_settings.py` makes this page from the
+code. The tasks `reader`, `cliff`, `keys`, `lock` and `packing` come with the packages `aggrevated-reader` and
+`aggrevated-experiments`.
 """
-TABLE = "| option | what it is | type | default | must be |\n|---|---|---|---|---|"
+TABLE_HEADER = "| option | what it is | type | default | must be |\n|---|---|---|---|---|"
 
 
-def page() -> str:
-    """The whole page."""
+def make_page() -> str:
+    """Return the whole page."""
     tasks = [find_task(name) for name in list_task_names() if not name.startswith("_")]
-    parts = [HEAD, "## The loop\n", table(LoopSettings), "\n## Worlds\n"]
-    worlds = {type(task.world): [] for task in tasks}
+    sections = [HEADER, "## The loop\n", format_table(LoopSettings), "\n## Problems: by the task\n"]
+    task_names: dict[type[Settings], list[str]] = {}
     for task in tasks:
-        worlds[type(task.world)].append(task.name)
-    for world, names in worlds.items():
-        parts.append(section(f"{world.name} ({', '.join(names)})", world))
-        parts.append(section(f"`aggrevated evaluate` of {world.name}", world.evaluation))
-    for place, option in OPTION_NAMES.items():
-        parts.append(f"## {place.capitalize()}: `{to_flag(option)}`\n")
-        parts += [section(name, piece) for name, piece in found(place, tasks)]
-    parts.append("## Head: by the action space\n")
-    parts += [section(name, HEAD_REGISTRY.get(name)) for name in HEAD_REGISTRY.names()]
-    return "\n".join(parts).rstrip() + "\n"
+        task_names.setdefault(type(task.problem), []).append(task.name)
+    for problem, names in task_names.items():
+        sections.append(format_section(f"{problem.name} ({', '.join(names)})", problem))
+        sections.append(format_section(f"`aggrevated evaluate` of {problem.name}", problem.evaluation))
+    for slot, option in OPTION_NAMES.items():
+        sections.append(f"## {slot.capitalize()}: `{to_flag(option)}`\n")
+        sections += [format_section(name, component) for name, component in iter_components(slot, tasks)]
+    sections.append("## Head: by the action space\n")
+    sections += [format_section(name, HEAD_REGISTRY.get(name)) for name in HEAD_REGISTRY.names()]
+    return "\n".join(sections).rstrip() + "\n"
 
 
-def found(place: str, tasks: Iterable[Task]) -> Iterator[tuple[str, type[Settings]]]:
-    """The pieces of a place, with those that tasks bring."""
-    yield from REGISTRIES[place].shipped.items()
+def iter_components(slot: str, tasks: Iterable[Task]) -> Iterator[tuple[str, type[Settings]]]:
+    """Yield the components of a slot by name: the builtin ones, then those of single tasks."""
+    yield from REGISTRIES[slot].builtin.items()
     for task in tasks:
-        own = [piece for piece in task.components if issubclass(piece, REGISTRIES[place].base)]
-        yield from ((f"{piece.name} (of {task.name})", piece) for piece in own)
+        own = [component for component in task.components if issubclass(component, REGISTRIES[slot].base)]
+        yield from ((f"{component.name} (of {task.name})", component) for component in own)
 
 
-def section(title: str, piece: type[Settings]) -> str:
-    """One piece."""
-    return f"**{title}.** {(getdoc(piece) or '').splitlines()[0]}\n\n{table(piece)}".rstrip() + "\n"
+def format_section(title: str, component: type[Settings]) -> str:
+    """Return the title, the first line of the docstring and the table of a component."""
+    return f"**{title}.** {(getdoc(component) or '').splitlines()[0]}\n\n{format_table(component)}".rstrip() + "\n"
 
 
-def table(piece: type[Settings]) -> str:
-    """Its settings."""
+def format_table(component: type[Settings]) -> str:
+    """Return the settings of a component as a table; an empty string if it has none."""
     rows = []
-    for name, declared in declared_settings(piece).items():
-        kind = get_type_hints(piece)[name]
+    for name, declared in declared_settings(component).items():
+        kind = get_type_hints(component)[name]
         rule = declared.metadata["rule"]
-        words = WORDS_OF_TYPES[get_origin(kind) or kind] if get_args(kind) else kind.__name__
-        must = "" if rule is ANY_VALUE else rule.words
+        type_name = WORDS_OF_TYPES[get_origin(kind) or kind] if get_args(kind) else kind.__name__
+        limits = "" if rule is ANY_VALUE else rule.description
+        description = declared.metadata["words"]
         rows.append(
-            f"| `{to_flag(name)}` | {declared.metadata['words']} | {words} | {shown(declared.default)} | {must} |"
+            f"| `{to_flag(name)}` | {description} | {type_name} | {format_default(declared.default)} | {limits} |"
         )
-    return "\n".join([TABLE, *rows, ""]) if rows else ""
+    return "\n".join([TABLE_HEADER, *rows, ""]) if rows else ""
 
 
-def shown(default: object) -> str:
-    """A default, for people."""
+def format_default(default: object) -> str:
+    """Return a default as people type it."""
     return " ".join(map(str, default)) if isinstance(default, tuple) else "" if default == "" else str(default)
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("settings.md").write_text(page())
+    Path(__file__).with_name("settings.md").write_text(make_page())

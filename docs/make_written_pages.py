@@ -1,4 +1,4 @@
-"""Draws docs/images/written-pages.png, the first twelve longer pages: `python docs/make_written_pages.py`."""
+"""Draw docs/images/written-pages.png, the first twelve longer pages: `python docs/make_written_pages.py`."""
 
 from pathlib import Path
 

@@ -24,8 +24,8 @@ ADVANTAGE = AdvantageOracle(QStarOracle(TinyExpert()))
 
 
 @dataclass
-class Ruin:
-    """An update that only makes things worse: each time, the costliest action of every state becomes more probable."""
+class WorseningUpdate:
+    """An update that makes the costliest action of every state more probable."""
 
     def __call__(self, policy, loss, trajectories, cost_to_go):
         with torch.no_grad():
@@ -44,10 +44,10 @@ def loop(learner, oracle=ADVANTAGE, loss=all_actions_loss, **settings):
     return aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, **settings)
 
 
-def test_the_first_policy_is_a_candidate():
+def test_algorithm_1_considers_initial_policy_as_best():
     policy = linear_policy(None).float()
     first = flat(policy)
-    learner = Learner(policy, Ruin())
+    learner = Learner(policy, WorseningUpdate())
     iterations = list(islice(loop(learner), 5))
     assert learner.best.n == 0
     assert all(iteration.best_return == learner.best.best_return > iteration.current_return for iteration in iterations)
@@ -65,7 +65,7 @@ def test_the_first_policy_is_a_candidate():
     ],
     ids=["regular", "natural", "regular, taken action", "natural, taken action"],
 )
-def test_it_learns_to_do_as_the_expert(update, oracle, loss):
+def test_algorithm_1_learns_expert_policy_on_tiny_mdp(update, oracle, loss):
     """The expert is optimal here, its return −1.375; the uniform policy's is −3.73."""
     learner = Learner(linear_policy(None).float(), update())
     iterations = list(islice(loop(learner, oracle, loss), 60))
@@ -76,7 +76,7 @@ def test_it_learns_to_do_as_the_expert(update, oracle, loss):
 @pytest.mark.parametrize(
     "update", [lambda: RegularUpdate(0.05), lambda: NaturalUpdate(1e-2, 0.1)], ids=["REINFORCE", "TNPG"]
 )
-def test_with_the_learners_own_costs_it_is_reinforcement_learning(update):
+def test_algorithm_1_with_reward_to_go_learns_without_expert_queries(update):
     """It learns too, from −3.73, but need not get as far in as many iterations."""
     learner = Learner(linear_policy(None).float(), update())
     iterations = list(islice(loop(learner, AdvantageOracle(RewardToGoOracle()), taken_action_loss, k=50), 60))
@@ -85,7 +85,7 @@ def test_with_the_learners_own_costs_it_is_reinforcement_learning(update):
 
 
 @pytest.mark.parametrize("update", [lambda: RegularUpdate(0.05), NaturalUpdate], ids=["regular", "natural"])
-def test_the_same_seed_gives_the_same_bits_also_when_taken_up_again(update):
+def test_algorithm_1_resumes_with_identical_bits_for_the_same_seed(update):
     straight = Learner(linear_policy(None).float(), update())
     expected = list(islice(loop(straight, alpha=geometric_schedule(0.5, 0.8)), 6))
     broken = Learner(linear_policy(None).float(), update())
@@ -99,49 +99,49 @@ def test_the_same_seed_gives_the_same_bits_also_when_taken_up_again(update):
     assert other != expected
 
 
-def test_steps_and_queries_are_counted():
-    """With α = 1 the expert acts: 3 steps an episode, none ending early; every live state is asked about once."""
+def test_algorithm_1_counts_simulator_steps_and_queries():
+    """With α = 1 the expert acts: 3 steps an episode, none ends early; every state is queried once."""
     learner = Learner(linear_policy(None).float(), RegularUpdate())
     list(islice(loop(learner, alpha=geometric_schedule(1.0, 1.0)), 4))
     assert (learner.n, learner.simulator_steps, learner.oracle_queries) == (4, 4 * 20 * 3, 4 * 20 * 3)
 
 
-def test_alpha_is_asked_for_n_1_2_3():
-    asked = []
+def test_algorithm_1_evaluates_alpha_schedule_once_per_iteration():
+    recorded = []
 
     def alpha(n):
-        asked.append(n)
+        recorded.append(n)
         return 0.0
 
     list(islice(loop(Learner(linear_policy(None).float(), RegularUpdate()), alpha=alpha), 3))
-    assert asked == [1, 2, 3]
+    assert recorded == [1, 2, 3]
 
 
-def test_every_iteration_has_its_own_seeds_and_validation_always_the_same():
-    asked = []
+def test_algorithm_1_uses_new_roll_in_seeds_and_fixed_validation_seeds():
+    recorded = []
 
-    class Watched(TinyMdp):
+    class RecordingMdp(TinyMdp):
         def reset(self, seeds):
-            asked.append(seeds.tolist())
+            recorded.append(seeds.tolist())
             return super().reset(seeds)
 
     learner = Learner(linear_policy(None).float(), RegularUpdate())
-    run = aggrevated(learner, Watched(), None, ADVANTAGE, all_actions_loss, seed=7, k=5, validation_episodes=9)
+    run = aggrevated(learner, RecordingMdp(), None, ADVANTAGE, all_actions_loss, seed=7, k=5, validation_episodes=9)
     list(islice(run, 3))
     validation = derive_seeds(7, SeedPurpose.VALIDATION, 0, 9).tolist()
     roll_ins = [derive_seeds(7, SeedPurpose.ROLL_IN, n, 5).tolist() for n in (1, 2, 3)]
-    assert asked.pop(0) == [0]  # whether policy and simulator fit
-    assert asked == [validation, roll_ins[0], validation, roll_ins[1], validation, roll_ins[2], validation]
+    assert recorded.pop(0) == [0]  # the check that policy and simulator are compatible
+    assert recorded == [validation, roll_ins[0], validation, roll_ins[1], validation, roll_ins[2], validation]
 
 
-def test_validation_is_what_the_caller_says_and_no_more_often():
-    """Of seven iterations the first policy, the third and the sixth are tried; the best of them is kept."""
+def test_algorithm_1_validates_every_given_number_of_iterations():
+    """Of seven iterations the first policy, the third and the sixth are validated; the best of them is kept."""
     seen = []
-    said = [1.0, 5.0, 2.0]
+    returns = [1.0, 5.0, 2.0]
 
     def validate(policy):
         seen.append(flat(policy))
-        return said[len(seen) - 1]
+        return returns[len(seen) - 1]
 
     learner = Learner(linear_policy(None).float(), RegularUpdate(0.1))
     after = [flat(linear_policy(None).float())]
@@ -159,7 +159,7 @@ def test_validation_is_what_the_caller_says_and_no_more_often():
     np.testing.assert_array_equal(flat(learner.policy), after[3])
 
 
-def test_taken_up_again_it_does_not_validate_before_its_turn():
+def test_algorithm_1_resumed_validates_only_when_due():
     calls = []
 
     def validate(policy):
@@ -172,7 +172,7 @@ def test_taken_up_again_it_does_not_validate_before_its_turn():
     assert calls == [1, 2, 4] and learner.n == 5
 
 
-def test_how_often_it_validates_changes_nothing_that_is_learned():
+def test_algorithm_1_validation_frequency_does_not_affect_learning():
     learners = [Learner(linear_policy(None).float(), RegularUpdate(0.1)) for _ in range(2)]
     for learner, every in zip(learners, (1, 4), strict=True):
         list(islice(loop(learner, validate_every=every), 6))
@@ -180,15 +180,15 @@ def test_how_often_it_validates_changes_nothing_that_is_learned():
     assert learners[1].best.n in (0, 4)
 
 
-def test_trajectories_know_their_iteration():
-    asked = []
+def test_algorithm_1_passes_iteration_number_to_oracle():
+    recorded = []
 
     def oracle(trajectories, policy):
         assert policy is learner.policy
-        asked.append(trajectories.n)
+        recorded.append(trajectories.n)
         return ADVANTAGE(trajectories)
 
     learner = Learner(linear_policy(None).float(), RegularUpdate())
     list(islice(loop(learner, oracle), 2))
     list(islice(loop(learner, oracle), 2))
-    assert asked == [1, 2, 3, 4]
+    assert recorded == [1, 2, 3, 4]

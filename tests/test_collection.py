@@ -1,4 +1,4 @@
-"""Lines 5 and 6 in blocks: the same as all at once, also where simulations diverge."""
+"""Lines 5 and 6 in blocks equal those in one batch, also where simulations diverge."""
 
 import numpy as np
 import pytest
@@ -13,11 +13,11 @@ from aggrevated.rollout.roll_in import RollInPolicy
 from aggrevated.rollout.trajectories import ARRAYS
 from helpers.tiny_mdp import TinyExpert, TinyMdp, linear_policy
 
-LANES = np.arange(24, dtype=np.uint64)
+SEEDS = np.arange(24, dtype=np.uint64)
 
 
-class Diverging(TinyMdp):
-    """The tiny MDP, of whose steps from state 1 those with action 2 break it."""
+class DivergingMdp(TinyMdp):
+    """The tiny MDP, where action 2 in state 1 diverges."""
 
     def step(self, state, action):
         following, cost, done = super().step(state, action)
@@ -25,18 +25,18 @@ class Diverging(TinyMdp):
         return following, np.where(broken, np.nan, cost), done | broken
 
 
-class Broken(TinyMdp):
-    """One that always breaks."""
+class BrokenMdp(TinyMdp):
+    """A simulator that always diverges."""
 
     def step(self, state, action):
         following, cost, done = super().step(state, action)
         return following, np.full(len(cost), np.nan), done
 
 
-def gathered(simulator, oracle, engine, lanes=LANES):
+def collect(simulator, oracle, engine, seeds=SEEDS):
     policy = linear_policy().float()
     return RolloutCollector(simulator, TinyExpert(), oracle, engine)(
-        RollInPolicy(TinyExpert(), policy.actor(), 0.2, 3), lanes, policy
+        RollInPolicy(TinyExpert(), policy.actor(), 0.2, 3), seeds, policy
     )
 
 
@@ -44,37 +44,37 @@ def gathered(simulator, oracle, engine, lanes=LANES):
 @pytest.mark.parametrize(
     ("simulator", "oracle"),
     [
-        (Diverging(), MonteCarloOracle(TinyMdp(), TinyExpert(), steps=2)),  # roll-ins diverge
-        (TinyMdp(), MonteCarloOracle(Diverging(), TinyExpert())),  # roll-outs do
-        (Diverging(), AdvantageOracle(RewardToGoOracle())),  # and this one looks at all trajectories
+        (DivergingMdp(), MonteCarloOracle(TinyMdp(), TinyExpert(), steps=2)),  # roll-ins diverge
+        (TinyMdp(), MonteCarloOracle(DivergingMdp(), TinyExpert())),  # roll-outs do
+        (DivergingMdp(), AdvantageOracle(RewardToGoOracle())),  # this oracle needs all trajectories
     ],
     ids=["roll-ins", "roll-outs", "not alone"],
 )
-def test_blocks_are_put_together_as_if_there_were_none(simulator, oracle, block):
-    whole, told = gathered(simulator, oracle, IN_PROCESS)
-    parts, told_parts = gathered(simulator, oracle, InProcessEngine(block))
-    assert whole.diverged + told.diverged > 0
+def test_rollout_collector_in_blocks_equals_one_batch(simulator, oracle, block):
+    whole, costs = collect(simulator, oracle, IN_PROCESS)
+    blocks, costs_of_blocks = collect(simulator, oracle, InProcessEngine(block))
+    assert whole.diverged + costs.diverged > 0
     for name in (*ARRAYS, "seeds"):
-        if name != "states":  # they do not travel
-            np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), err_msg=name)
+        if name != "states":  # they are not sent back
+            np.testing.assert_array_equal(getattr(blocks, name), getattr(whole, name), err_msg=name)
     for name in ("n", "horizon", "alpha", "diverged", "unseen"):
-        assert getattr(parts, name) == getattr(whole, name), name
-    for name, array in told.arrays.items():
-        np.testing.assert_array_equal(told_parts.arrays[name], array, err_msg=name)
+        assert getattr(blocks, name) == getattr(whole, name), name
+    for name, array in costs.arrays.items():
+        np.testing.assert_array_equal(costs_of_blocks.arrays[name], array, err_msg=name)
     for name in ("queries", "simulator_steps", "diverged", "lost_trajectories", "advantage"):
-        assert getattr(told_parts, name) == getattr(told, name), name
+        assert getattr(costs_of_blocks, name) == getattr(costs, name), name
 
 
 @pytest.mark.parametrize("engine", [IN_PROCESS, InProcessEngine(1)])
-def test_where_nothing_is_left_it_is_one_sentence(engine):
+def test_rollout_collector_raises_when_everything_diverged(engine):
     oracle = MonteCarloOracle(TinyMdp(), TinyExpert())
     with pytest.raises(DataError, match=r"^the simulator returned a cost that is not finite in all of 24 episodes"):
-        gathered(Broken(), oracle, engine)
+        collect(BrokenMdp(), oracle, engine)
     with pytest.raises(DataError, match=r"^every one of \d+ roll-outs diverged; check the simulator"):
-        gathered(TinyMdp(), MonteCarloOracle(Broken(), TinyExpert()), engine)
+        collect(TinyMdp(), MonteCarloOracle(BrokenMdp(), TinyExpert()), engine)
 
 
-def test_states_travel_only_to_an_oracle_that_stays_here():
-    alone, _ = gathered(TinyMdp(), MonteCarloOracle(TinyMdp(), TinyExpert()), InProcessEngine(5))
-    here, _ = gathered(TinyMdp(), AdvantageOracle(RewardToGoOracle()), InProcessEngine(5))
+def test_rollout_collector_returns_states_only_if_oracle_needs_whole_batch():
+    alone, _ = collect(TinyMdp(), MonteCarloOracle(TinyMdp(), TinyExpert()), InProcessEngine(5))
+    here, _ = collect(TinyMdp(), AdvantageOracle(RewardToGoOracle()), InProcessEngine(5))
     assert alone.states.shape[2:] == (0,) and here.states.shape[2:] != (0,)

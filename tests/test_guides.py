@@ -34,12 +34,12 @@ def skip_what_is_not_installed(source: str) -> None:
 
 def last_line(printed: str) -> dict[str, Any]:
     """What a script says at its end."""
-    facts: dict[str, Any] = json.loads(printed.strip().splitlines()[-1])
-    return facts
+    values: dict[str, Any] = json.loads(printed.strip().splitlines()[-1])
+    return values
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_every_guide_runs_and_prints_what_its_page_says(script: Path, tmp_path: Path) -> None:
+def test_guide_script_prints_what_its_page_shows(script: Path, tmp_path: Path) -> None:
     skip_what_is_not_installed(script.read_text())
     done = subprocess.run(
         [sys.executable, str(script), "--small", "--seed", "3"],
@@ -53,7 +53,7 @@ def test_every_guide_runs_and_prints_what_its_page_says(script: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_every_guide_has_a_page_that_the_index_names_and_a_small_figure(script: Path) -> None:
+def test_guide_has_a_page_in_the_index_and_a_small_figure(script: Path) -> None:
     assert f"({script.stem}.md)" in (GUIDES / "README.md").read_text()
     page = script.with_suffix(".md").read_text()
     assert f"({script.name})" in page
@@ -62,7 +62,7 @@ def test_every_guide_has_a_page_that_the_index_names_and_a_small_figure(script: 
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
-def test_every_notebook_runs_and_has_kept_its_outputs(
+def test_guide_notebook_runs_and_has_its_outputs(
     notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]

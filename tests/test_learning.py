@@ -1,4 +1,4 @@
-"""It learns: one short run per task, tested on fresh episodes. The full runs are `aggrevated reproduce`."""
+"""One short run for each task, tested on new episodes; `aggrevated reproduce` does the full runs."""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ from aggrevated.training.trainer import run_to_end
         ("acrobot-partial", "natural", 15, 0.8),  # a random policy is at 0
     ],
 )
-def test_the_learner_reaches_its_expert(tmp_path: Path, task: str, update: str, iterations: int, ratio: float) -> None:
+def test_short_run_reaches_expert_return(tmp_path: Path, task: str, update: str, iterations: int, ratio: float) -> None:
     config = resolve_config(task, "aggrevated", update=update, iterations=iterations, seed=17)
     result = run_to_end(Run.create(tmp_path / "run", config))
     assert result.more["ratio"] > ratio
     assert result.initial_return < result.best_return
 
 
-def test_reinforcement_learning_does_not_find_acrobots_goal(tmp_path: Path) -> None:
+def test_reinforce_does_not_reach_goal_of_acrobot(tmp_path: Path) -> None:
     """As in the paper: a random policy never sees a reward within 200 steps, so there is nothing to follow."""
     config = resolve_config("acrobot", "reinforce", iterations=5, seed=17)
     result = run_to_end(Run.create(tmp_path / "run", config))

@@ -1,4 +1,4 @@
-"""Methods of others as rows of the same loop, on the tiny MDP."""
+"""Methods of other papers in the same loop, on the tiny MDP."""
 
 from itertools import islice
 
@@ -17,14 +17,14 @@ from helpers.tiny_mdp import EXPERT, TinyExpert, TinyMdp, linear_policy, probabi
 
 
 @pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse-sigmoid"])
-def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_and_learns_its_actions(schedule):
+def test_scheduled_sampling_follows_alpha_schedule_and_learns_expert_policy(schedule):
     alpha = resolve_config("cartpole", "scheduled-sampling", alpha_schedule=schedule, alpha_scale=4.0).loop.alpha
-    advised = ZeroOneOracle(TinyExpert(), Discrete(3))
+    zero_one_oracle = ZeroOneOracle(TinyExpert(), Discrete(3))
     shares = []
 
     def oracle(trajectories, policy):
         shares.append((trajectories.by_expert[trajectories.mask].mean(), trajectories.steps, trajectories.alpha))
-        return advised(trajectories, policy)
+        return zero_one_oracle(trajectories, policy)
 
     learner = Learner(linear_policy(None).float(), RegularUpdate(0.3))
     loop = aggrevated(
@@ -38,7 +38,7 @@ def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_
     assert (probabilities(learner.policy).argmax(axis=1) == EXPERT).all()
 
 
-def test_scheduled_sampling_is_the_likelihood_of_what_the_expert_does_and_steps_on_the_newest_data():
+def test_scheduled_sampling_uses_likelihood_and_regular_update():
     config = resolve_config("cartpole", "scheduled-sampling")
     assert (config.oracle.name, config.loss.name, config.update.name) == ("zero-one", "likelihood", "regular")
     assert (config.loop.alpha_start, config.loop.alpha_schedule) == (1.0, "inverse-sigmoid")
@@ -46,15 +46,15 @@ def test_scheduled_sampling_is_the_likelihood_of_what_the_expert_does_and_steps_
     assert resolve_config("algebra", "scheduled-sampling").loop.alpha(1 + 246) == pytest.approx(0.5, abs=0.01)
 
 
-class Loser(TinyExpert):
-    """It takes the costliest action of each state; rolled out, it says little of what an action is worth."""
+class CostliestExpert(TinyExpert):
+    """An expert that takes the costliest action of each state."""
 
     def act(self, states, t):
         return np.array([1, 2, 1])[states[:, 0]]
 
 
-@pytest.mark.parametrize(("beta", "expert"), [(1.0, TinyExpert()), (0.5, TinyExpert()), (0.0, Loser())])
-def test_lols_learns_and_with_beta_0_it_needs_no_teacher(beta, expert):
+@pytest.mark.parametrize(("beta", "expert"), [(1.0, TinyExpert()), (0.5, TinyExpert()), (0.0, CostliestExpert())])
+def test_lols_learns_optimal_policy_even_with_bad_expert_at_beta_0(beta, expert):
     """Policy improvement of the learner itself gets to the optimum, −1.375; the uniform policy's return is −3.73."""
     learner = Learner(linear_policy(None).float(), RegularUpdate(0.1))
     oracle = LolsOracle(TinyMdp(), expert, beta)
@@ -63,7 +63,7 @@ def test_lols_learns_and_with_beta_0_it_needs_no_teacher(beta, expert):
     assert (probabilities(learner.policy).argmax(axis=1) == EXPERT).all()
 
 
-def test_the_gradient_follows_what_the_oracle_was_told_to_ask():
+def test_resolve_config_chooses_loss_by_feedback_of_oracle():
     """Without --gradient, which some updates do not have."""
     assert resolve_config("cartpole", oracle="monte-carlo").loss.name == "all-actions"
     for update in ("exponentiated", "natural"):
@@ -71,7 +71,7 @@ def test_the_gradient_follows_what_the_oracle_was_told_to_ask():
         assert (one.loss.name, one.oracle.all_actions) == ("taken-action", False)
 
 
-def test_lols_asks_of_every_action_where_there_are_few_and_of_the_one_taken_among_vectors():
+def test_lols_config_chooses_feedback_by_action_space():
     assert resolve_config("cartpole", "lols").loss.name == "all-actions"
     assert resolve_config("hopper", "lols").loss.name == "taken-action"
     one = resolve_config("cartpole", "lols", all_actions=False, gradient="taken-action", rollout_beta=0.0)

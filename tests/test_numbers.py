@@ -74,7 +74,7 @@ def unmarked(sentence: str) -> list[str]:
     return MEASURED.findall(NOT_MEASURED.sub(" ", GIVEN.sub(" ", sentence)))
 
 
-def test_every_marked_number_is_that_of_the_json_and_has_its_interval_beside_it() -> None:
+def test_marked_number_equals_json_and_has_its_interval() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs/make_numbers.py"), "--check"], capture_output=True, text=True
     )
@@ -82,7 +82,7 @@ def test_every_marked_number_is_that_of_the_json_and_has_its_interval_beside_it(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_number_that_looks_measured_has_a_mark(page: Path) -> None:
+def test_measured_number_has_a_mark(page: Path) -> None:
     wrong = [(found, sentence) for sentence in sentences(page.read_text()) if (found := unmarked(sentence))]
     told = "\n".join(f"{', '.join(found)} in: {sentence}" for found, sentence in wrong)
     assert not wrong, f"no JSON is said to hold these (CONTRIBUTING.md says how):\n{told}"
@@ -104,7 +104,7 @@ def test_every_number_that_looks_measured_has_a_mark(page: Path) -> None:
         ("Ours has 0.95, above the paper's 0.92<!--given-->.", ["0.95"]),
     ],
 )
-def test_a_number_without_a_mark_is_found(sentence: str, found: list[str]) -> None:
+def test_unmarked_number_is_found(sentence: str, found: list[str]) -> None:
     assert unmarked(sentences(sentence)[-1]) == found
 
 
@@ -121,11 +121,11 @@ def test_a_number_without_a_mark_is_found(sentence: str, found: list[str]) -> No
         "A crop of 40 × 40 is larger than a symbol.",
     ],
 )
-def test_settings_code_and_marked_numbers_are_left_alone(sentence: str) -> None:
+def test_settings_code_and_marked_numbers_need_no_mark(sentence: str) -> None:
     assert not any(map(unmarked, sentences(sentence)))
 
 
-def test_a_page_is_taken_apart_into_sentences_items_and_rows() -> None:
+def test_page_is_split_into_sentences_items_and_rows() -> None:
     page = "# A head\n\nOne is\nshort. Eq. 7 holds (so it is). 40 pages follow.\n- an item\n- [two](b.md)\n\n"
     page += "| a | b |\n|---|---|\n| 1 | 2 |\n"
     told = ["# A head", "One is short.", "Eq. 7 holds (so it is).", "40 pages follow.", "- an item", "- [two]"]
@@ -168,9 +168,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
         ("7<!--given--> and 8 <!-- a note -->", "7<!--given--> and 8 <!-- a note -->"),
     ],
 )  # fmt: skip
-def test_a_marked_number_is_written_as_the_json_has_it_in_the_manner_of_the_old_one(
-    numbers: ModuleType, text: str, new: str
-) -> None:
+def test_marked_number_is_written_from_json_in_its_old_format(numbers: ModuleType, text: str, new: str) -> None:
     assert numbers.filled_in(text) == (new, [])
 
 
@@ -181,19 +179,19 @@ def test_a_marked_number_is_written_as_the_json_has_it_in_the_manner_of_the_old_
         ("peers/ppo:[a].s", "2 items are [a]"),
         ("walker:ratio", "no docs/results/walker.json"),
         ("hopper:table[theirs].uas", "no 'uas' among label, ratio"),
-        ("hopper:table[theirs]", "no number"),
+        ("hopper:table[theirs]", "not a number"),
         ("hopper:table[theirs].returns[7]", "out of range"),
         ("hopper:table[theirs].ratio percent", "expected at ' percent'"),
         ("nonsense", "neither FILE:PATH nor a number"),
     ],
 )
-def test_a_mark_that_leads_nowhere_says_why(numbers: ModuleType, source: str, why: str) -> None:
+def test_mark_that_leads_nowhere_says_why(numbers: ModuleType, source: str, why: str) -> None:
     text, (wrong,) = numbers.filled_in(f"1<!--{source}-->")
     assert text == f"1<!--{source}-->" and why in wrong
     assert "no number stands before it" in numbers.filled_in("word<!--hopper:table[theirs].ratio-->")[1][0]
 
 
-def test_a_number_with_an_interval_needs_it_beside_it(numbers: ModuleType) -> None:
+def test_number_with_an_interval_needs_it_beside_it(numbers: ModuleType) -> None:
     path = "hopper:table[ours, natural].ratio"
     alone = f"1.1<!--{path}-->"
     beside = f"1.1<!--{path}--> (1.0<!--{path}_low--> to 1.2<!--{path}_high-->)"
@@ -202,14 +200,14 @@ def test_a_number_with_an_interval_needs_it_beside_it(numbers: ModuleType) -> No
     assert [*numbers.without_interval("0.9<!--hopper:table[theirs].ratio-->")] == []
 
 
-def test_an_end_of_an_interval_that_was_never_reached_is_a_word(numbers: ModuleType) -> None:
+def test_interval_end_that_was_never_reached_is_a_word(numbers: ModuleType) -> None:
     path = "hopper:reach[seldom].expert"
     alone = f"30,208<!--{path}--> (18,432 to never)"
     assert "expert_low must be the next" in next(numbers.without_interval(alone))
     assert [*numbers.without_interval(f"30,208<!--{path}--> (18,432<!--{path}_low--> to never)")] == []
 
 
-def test_the_command_writes_and_check_only_says(
+def test_make_numbers_writes_and_check_only_reports(
     numbers: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = (f"It has {told}<!--hopper:table[theirs].ratio-->.\n" for told in ("0.10", "0.92"))

@@ -1,4 +1,4 @@
-"""The tiny MDP against numbers worked out by hand: if these are wrong, so is everything that rests on them."""
+"""The tiny MDP against numbers computed by hand, on which many other tests depend."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from helpers.tiny_mdp import (
 UNIFORM = np.full((3, 3), 1 / 3)
 
 
-def test_q_star_is_the_cost_and_what_the_expert_pays_afterwards():
+def test_tiny_mdp_q_star_satisfies_bellman_equation():
     after = np.zeros(4)  # the last place is for END = -1
     for t in (2, 1, 0):
         q = COST + after[NEXT].mean(axis=2)
@@ -30,17 +30,17 @@ def test_q_star_is_the_cost_and_what_the_expert_pays_afterwards():
         after[:3] = q[np.arange(3), EXPERT]
 
 
-def test_state_distributions_of_the_uniform_policy():
+def test_tiny_mdp_state_distributions_of_uniform_policy_match_fractions():
     expected = [[1 / 2, 1 / 4, 1 / 4], [5 / 24, 7 / 24, 1 / 3], [7 / 36, 2 / 9, 5 / 24]]
     np.testing.assert_allclose(state_distributions(UNIFORM), expected, rtol=1e-15)
 
 
-def test_state_distributions_of_a_mixture():
+def test_tiny_mdp_state_distributions_of_mixture_match_fractions():
     expected = [[1 / 2, 1 / 4, 1 / 4], [53 / 240, 17 / 48, 37 / 120], [1667 / 7200, 4457 / 14400, 901 / 4800]]
     np.testing.assert_allclose(state_distributions(mixture(UNIFORM, 0.3)), expected, rtol=1e-14)
 
 
-def test_exact_gradient_of_the_uniform_policy():
+def test_tiny_mdp_exact_gradient_of_uniform_policy_matches_fractions():
     logits = np.array(
         [
             [41 / 1296, 11 / 216, -107 / 1296],
@@ -53,7 +53,7 @@ def test_exact_gradient_of_the_uniform_policy():
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
-def test_enumeration_agrees_with_the_state_distributions(alpha):
+def test_tiny_mdp_enumeration_agrees_with_state_distributions(alpha):
     policy = linear_policy()
     every = every_trajectory(policy, alpha)
     assert every.probability.sum() == pytest.approx(1.0, abs=1e-14)
@@ -63,7 +63,7 @@ def test_enumeration_agrees_with_the_state_distributions(alpha):
     np.testing.assert_allclose(counted, expected, atol=1e-14)
 
 
-def test_seeds_0_to_15_are_the_start_distribution():
+def test_tiny_mdp_seeds_0_to_15_cover_start_distribution():
     state = TinyMdp().reset(np.arange(16, dtype=np.uint64))
     assert np.bincount(state[:, 0]).tolist() == [8, 4, 4]
     assert np.bincount(state[:, 2]).tolist() == [4, 4, 4, 4]

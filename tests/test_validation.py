@@ -1,4 +1,4 @@
-"""Line 9: the best policy so far, the first included, and a copy."""
+"""Line 9: the best policy so far, which may be the first, kept as a copy."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from helpers.tiny_mdp import EXPERT, TinyExpert, TinyMdp, flat, linear_policy
 SEEDS = np.arange(16, dtype=np.uint64)
 
 
-def test_best_keeps_a_copy_and_never_a_reference():
+def test_best_policy_keeps_a_copy_of_weights():
     policy = FeedForwardPolicy(3, CategoricalHead(3))
     best = BestPolicy()
     best.update_best(policy, -5.0, 0)
@@ -22,13 +22,13 @@ def test_best_keeps_a_copy_and_never_a_reference():
         for parameter in policy.parameters():
             parameter += 1.0
     assert all(torch.equal(best.weights[name], kept[name]) for name in kept)
-    assert not any(tensor.requires_grad for tensor in best.weights.to_values())
+    assert not any(tensor.requires_grad for tensor in best.weights.values())
     restored = FeedForwardPolicy(3, CategoricalHead(3))
     restored.load_state_dict(best.weights)
     assert (flat(restored) != flat(policy)).all()
 
 
-def test_best_takes_only_what_is_better():
+def test_best_policy_replaces_weights_only_if_return_is_higher():
     policy = FeedForwardPolicy(3, CategoricalHead(3))
     best = BestPolicy()
     found = []
@@ -39,13 +39,13 @@ def test_best_takes_only_what_is_better():
     assert best.initial_return == -5.0
 
 
-def test_the_return_of_the_expert_by_hand():
+def test_evaluate_returns_of_expert_match_hand_computed_mean():
     """−V*_1 averaged over the starts: (8 · 1 + 4 · 3 + 4 · 0.5) / 16 = 1.375; it never ends early: 48 steps."""
     returns, steps = evaluate_returns(TinyExpert(), TinyMdp(), SEEDS)
     assert (returns.mean(), steps) == (-1.375, 48)
 
 
-def test_the_return_of_a_policy_that_does_as_the_expert_is_the_same():
+def test_evaluate_returns_of_imitating_policy_equal_those_of_expert():
     policy = linear_policy(None).float()
     with torch.no_grad():
         policy.network[0].weight.copy_(20 * torch.eye(3)[torch.from_numpy(EXPERT)].T)
@@ -55,13 +55,13 @@ def test_the_return_of_a_policy_that_does_as_the_expert_is_the_same():
     )
 
 
-def test_the_return_of_the_uniform_policy():
+def test_evaluate_returns_of_uniform_policy_match_exact_mean():
     """μ = 403/108 by enumeration in fractions; 8,000 episodes, 4 standard deviations."""
     returns, _ = evaluate_returns(linear_policy(None).float(), TinyMdp(), np.arange(8000, dtype=np.uint64))
     assert -returns.mean() == pytest.approx(403 / 108, abs=4 * returns.std() / np.sqrt(8000))
 
 
-def test_the_same_seeds_are_the_same_test_for_every_policy():
+def test_evaluate_returns_are_determined_by_seeds():
     policy = FeedForwardPolicy(4, CategoricalHead(2))
     first, again = (evaluate_returns(policy, CartPole(), SEEDS)[0] for _ in range(2))
     np.testing.assert_array_equal(first, again)

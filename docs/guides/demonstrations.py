@@ -48,7 +48,7 @@ run = train("LunarLander-v3", expert=given.demonstrations, seed=given.seed, out=
 
 fresh = record(8 if given.small else 1000, 1000 + given.seed)  # the recorder's own, to compare with
 recorded = np.add.reduceat(fresh["rewards"], np.flatnonzero(np.r_[True, fresh["ends"][:-1]]))
-result = run.result().facts()
+result = run.result().to_dict()
 print(json.dumps({
     "seed": given.seed,
     "recorder": [round(recorded.mean(), 1), round(recorded.std() / len(recorded) ** 0.5, 1)],

@@ -38,7 +38,7 @@ if given.small:
     settings = {"iterations": 2, "trajectories": 2, "horizon": 100, "validation_episodes": 4, "test_episodes": 8}
 run = train("LunarLander-v3", expert=given.expert, seed=given.seed, out=given.out, **settings)
 
-result = run.result().facts()
+result = run.result().to_dict()
 print(json.dumps({
     "seed": given.seed,
     "expert": [round(result["expert_return"], 1), round(result["expert_standard_error"], 1)],

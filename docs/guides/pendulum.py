@@ -32,7 +32,7 @@ if __name__ == "__main__":
     few = {"iterations": 2, "trajectories": 2, "horizon": 50, "validation_episodes": 4, "test_episodes": 8}
     run = train("Pendulum-v1", expert=swing_up, seed=given.seed, out=given.out, **(few if given.small else {}))
 
-    result = run.result().facts()
+    result = run.result().to_dict()
     print(json.dumps({
         "seed": given.seed,
         "expert": [round(result["expert_return"], 1), round(result["expert_standard_error"], 1)],

@@ -73,7 +73,7 @@ def milliseconds(act, times):
 
 def report(run, seed, hopper, small):
     """The last line: returns, what it took, and what an action takes."""
-    result = run.result().facts()
+    result = run.result().to_dict()
     start = hopper.reset(np.arange(1))
     policy = run.policy
     planner = Planner(hopper)

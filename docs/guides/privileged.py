@@ -58,19 +58,19 @@ def guide(observation):
     return (2 if side > 0 else 1) if at_the_turn else 0
 
 
-def told(run):
+def summarize(run):
     """The expert's, the first and the chosen policy's return, with standard errors, and what it took."""
-    facts = run.result().facts()
+    result = run.result().to_dict()
     expert, test = (
-        [round(facts[f"{who}_return"], 2), round(facts[f"{who}_standard_error"], 2)] for who in ("expert", "test")
+        [round(result[f"{who}_return"], 2), round(result[f"{who}_standard_error"], 2)] for who in ("expert", "test")
     )
-    first = round(facts["initial_return"], 2)
-    seconds = round(facts["seconds"])
+    first = round(result["initial_return"], 2)
+    seconds = round(result["seconds"])
     return {
         "expert": expert,
         "first": first,
         "chosen": test,
-        "simulator_steps": facts["simulator_steps"],
+        "simulator_steps": result["simulator_steps"],
         "seconds": seconds,
     }
 
@@ -86,11 +86,11 @@ if __name__ == "__main__":
 
     def learned(name, env, **settings):
         settings |= few if given.small else {}
-        return told(train(env, seed=given.seed, out=given.out / f"privileged-{name}-{given.seed}", **settings))
+        return summarize(train(env, seed=given.seed, out=given.out / f"privileged-{name}-{given.seed}", **settings))
 
-    cart = {"env": "CartPole-v1", "expert": balance, "columns": SEEN, "iterations": 30}
+    cart = {"env": "CartPole-v1", "expert": balance, "observation_columns": SEEN, "iterations": 30}
     cart |= {"horizon": 30} if given.small else {}
-    maze = {"env": TMaze, "expert": guide, "columns": (0, 1), "horizon": 20, "iterations": 40}
+    maze = {"env": TMaze, "expert": guide, "observation_columns": (0, 1), "horizon": 20, "iterations": 40}
     said = {"seed": given.seed} | learned("cart", **cart)
     said["memoryless"] = learned("cart-memoryless", policy="mlp", **cart)["chosen"]
     mazes = {"lstm": {}, "memoryless": {"policy": "mlp"}, "dagger": {"policy": "mlp", "method": "dagger"}}

@@ -115,7 +115,10 @@ if __name__ == "__main__":
     gold = Gold()
     policy = Embedding()
     iterations = 3 if given.small else 40
-    tag = lambda state: policy.predict(tagger.observe(state), deterministic=True)[0]
+
+    def tag(state):
+        return policy.predict(tagger.observe(state), deterministic=True)[0]
+
     said = {"seed": given.seed}
     said |= {"expert": returns(lambda state: gold.act(state, 0), 1000), "first": returns(tag, 1000)}
     learner = Learner(policy, ExponentiatedUpdate())

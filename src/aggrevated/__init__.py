@@ -9,31 +9,26 @@ from typing import Any
 
 __version__ = "0.3.0"
 
+# fmt: off
 PUBLIC = {
     # the loop, and runs of it in folders
     "aggrevated.algorithm": ("Iteration", "Learner", "aggrevated"),
-    "aggrevated.training.run_folder": ("Run",),
+    "aggrevated.training.run_folder": ("Run", "list_runs"),
     "aggrevated.training.trainer": ("run_to_end", "resume", "train"),
     "aggrevated.training.records": ("Metrics", "Result"),
+    "aggrevated.training.evaluation": ("evaluate_run",),
     "aggrevated.config": ("Config",),
     "aggrevated.config.resolver": ("resolve_config",),
-    # tasks and worlds of one's own
-    "aggrevated.tasks": ("FigureRow", "Task", "Preset", "find_task"),
+    # tasks and problems
+    "aggrevated.tasks": ("FigureRow", "Task", "Preset", "all_tasks", "find_task"),
     "aggrevated.problems": ("EvaluationSettings", "Score", "Problem", "ProblemSettings"),
     "aggrevated.problems.control": ("ControlProblem", "negative_horizon"),
     "aggrevated.methods": ("EXPERT_ORACLE", "METHODS", "ANY_COMPATIBLE", "Method"),
     "aggrevated.core.settings": (
-        "COUNT",
-        "NON_NEGATIVE",
-        "POSITIVE",
-        "SEED",
-        "Settings",
-        "at_least",
-        "between",
-        "one_of",
-        "setting",
+        "COUNT", "UNIT_INTERVAL", "SelectedComponents", "check_setting", "to_flag", "NON_NEGATIVE", "POSITIVE",
+        "SEED", "Settings", "at_least", "between", "one_of", "setting",
     ),
-    # what it acts in, and who knows better
+    # simulators and experts
     "aggrevated.simulators": ("HasReplayedSteps", "HasActionMask", "Simulator", "Reseedable"),
     "aggrevated.simulators.acrobot": ("Acrobot",),
     "aggrevated.simulators.cartpole": ("CartPole",),
@@ -49,7 +44,7 @@ PUBLIC = {
     "aggrevated.experts.ensemble": ("make_expert_ensemble",),
     # line 2: the policy, and its start
     "aggrevated.actors": ("Actor",),
-    "aggrevated.policies": ("Policy", "PolicySettings"),
+    "aggrevated.policies": ("HiddenSettings", "Policy", "PolicySettings"),
     "aggrevated.policies.convolutional": ("ConvolutionalPolicy",),
     "aggrevated.policies.feed_forward": ("FeedForwardPolicy",),
     "aggrevated.policies.mixture": ("MixturePolicy",),
@@ -59,16 +54,16 @@ PUBLIC = {
     "aggrevated.export.onnx_files": ("export_onnx",),
     "aggrevated.policies.heads": ("CategoricalHead", "GaussianHead", "Head", "HeadSettings"),
     "aggrevated.starts": ("StartSettings",),
-    "aggrevated.starts.supervised": ("pretrain_policy",),
+    "aggrevated.starts.supervised": ("SupervisedStartSettings", "pretrain_policy"),
     # lines 4 and 5: roll-ins
-    "aggrevated.rollout.roll_in": ("RollInPolicy", "replay_hidden_states"),
+    "aggrevated.rollout.roll_in": ("RollInPolicy", "replay_hidden_states", "roll_in"),
     "aggrevated.core.rng": ("SeedPurpose", "derive_seeds"),
     "aggrevated.rollout.trajectories": ("Trajectories",),
-    # where the work is done
+    # engines
     "aggrevated.engines": ("Engine", "InProcessEngine"),
     "aggrevated.engines.processes": ("ProcessEngine",),
     "aggrevated.engines.ray": ("RayEngine",),
-    # line 6: what a mistake costs, and the loss
+    # line 6: the cost-to-go, and the loss
     "aggrevated.oracles": ("CostToGo", "Oracle", "OracleSettings", "Stateful", "Feedback"),
     "aggrevated.oracles.advantage": ("AdvantageOracle", "TakenActionOracle"),
     "aggrevated.oracles.critic": ("CriticOracle",),
@@ -87,28 +82,32 @@ PUBLIC = {
     "aggrevated.losses.all_actions": ("all_actions_loss",),
     "aggrevated.losses.likelihood": ("best_action_nll_loss",),
     "aggrevated.losses.taken_action": ("taken_action_loss",),
-    # line 7: the step
-    "aggrevated.updates": ("UpdateResult", "Update", "UpdateSettings", "loss_and_gradient"),
+    # line 7: the update
+    "aggrevated.updates": ("TO_THE_END", "UpdateResult", "Update", "UpdateSettings", "loss_and_gradient"),
     "aggrevated.updates.safe_step": ("safe_step",),
     "aggrevated.updates.exponentiated": ("ExponentiatedUpdate",),
     "aggrevated.updates.follow_the_leader": ("FollowTheLeaderUpdate",),
     "aggrevated.updates.policy_mixture": ("MixtureUpdate", "searn_weights", "smile_weights"),
     "aggrevated.updates.natural": ("NaturalUpdate",),
-    "aggrevated.updates.regular": ("RegularUpdate",),
+    "aggrevated.updates.regular": ("RegularSettings", "RegularUpdate"),
     "aggrevated.core.schedules": (
-        "constant_schedule",
-        "exponential_schedule",
-        "geometric_schedule",
-        "inverse_sigmoid_schedule",
+        "constant_schedule", "exponential_schedule", "geometric_schedule", "inverse_sigmoid_schedule",
         "linear_schedule",
     ),
     # line 9: validation
-    "aggrevated.validation": ("EpisodeEvaluator", "ValidationScore", "evaluate_mean_return"),
-    # what can go wrong
+    "aggrevated.validation": ("evaluate_returns", "EpisodeEvaluator", "ValidationScore", "evaluate_mean_return"),
+    # arrays, JSON, and one thread for small networks
+    "aggrevated.core.arrays": ("Array",),
+    "aggrevated.storage": ("JsonDict",),
+    "aggrevated.core.hardware": ("single_thread",),
+    # errors and diagnostics
     "aggrevated.training.diagnostics": ("UpdateWithDiagnostics", "TrainingMonitor"),
     "aggrevated.core.user_code": ("set_time_limit",),
-    "aggrevated.core.errors": ("AggrevatedError", "DataError", "UserCodeError", "StorageError", "UsageError"),
+    "aggrevated.core.errors": (
+        "AggrevatedError", "DataError", "UserCodeError", "StorageError", "UnusedSettingError", "UsageError",
+    ),
 }
+# fmt: on
 HOMES = {name: module for module, names in PUBLIC.items() for name in names}
 __all__ = ["__version__", *HOMES]
 

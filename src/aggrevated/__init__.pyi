@@ -6,11 +6,14 @@ from aggrevated.algorithm import Learner as Learner
 from aggrevated.algorithm import aggrevated as aggrevated
 from aggrevated.config import Config as Config
 from aggrevated.config.resolver import resolve_config as resolve_config
+from aggrevated.core.arrays import Array as Array
 from aggrevated.core.errors import AggrevatedError as AggrevatedError
 from aggrevated.core.errors import DataError as DataError
 from aggrevated.core.errors import StorageError as StorageError
+from aggrevated.core.errors import UnusedSettingError as UnusedSettingError
 from aggrevated.core.errors import UsageError as UsageError
 from aggrevated.core.errors import UserCodeError as UserCodeError
+from aggrevated.core.hardware import single_thread as single_thread
 from aggrevated.core.rng import SeedPurpose as SeedPurpose
 from aggrevated.core.rng import derive_seeds as derive_seeds
 from aggrevated.core.schedules import constant_schedule as constant_schedule
@@ -22,11 +25,15 @@ from aggrevated.core.settings import COUNT as COUNT
 from aggrevated.core.settings import NON_NEGATIVE as NON_NEGATIVE
 from aggrevated.core.settings import POSITIVE as POSITIVE
 from aggrevated.core.settings import SEED as SEED
+from aggrevated.core.settings import UNIT_INTERVAL as UNIT_INTERVAL
+from aggrevated.core.settings import SelectedComponents as SelectedComponents
 from aggrevated.core.settings import Settings as Settings
 from aggrevated.core.settings import at_least as at_least
 from aggrevated.core.settings import between as between
+from aggrevated.core.settings import check_setting as check_setting
 from aggrevated.core.settings import one_of as one_of
 from aggrevated.core.settings import setting as setting
+from aggrevated.core.settings import to_flag as to_flag
 from aggrevated.core.user_code import set_time_limit as set_time_limit
 from aggrevated.engines import Engine as Engine
 from aggrevated.engines import InProcessEngine as InProcessEngine
@@ -74,6 +81,7 @@ from aggrevated.oracles.reward_to_go import RewardToGoOracle as RewardToGoOracle
 from aggrevated.oracles.truncated_horizon import TruncatedHorizonOracle as TruncatedHorizonOracle
 from aggrevated.oracles.value_function import ValueFunctionOracle as ValueFunctionOracle
 from aggrevated.oracles.zero_one import make_zero_one_oracle as make_zero_one_oracle
+from aggrevated.policies import HiddenSettings as HiddenSettings
 from aggrevated.policies import Policy as Policy
 from aggrevated.policies import PolicySettings as PolicySettings
 from aggrevated.policies.convolutional import ConvolutionalPolicy as ConvolutionalPolicy
@@ -94,6 +102,7 @@ from aggrevated.problems.control import ControlProblem as ControlProblem
 from aggrevated.problems.control import negative_horizon as negative_horizon
 from aggrevated.rollout.roll_in import RollInPolicy as RollInPolicy
 from aggrevated.rollout.roll_in import replay_hidden_states as replay_hidden_states
+from aggrevated.rollout.roll_in import roll_in as roll_in
 from aggrevated.rollout.trajectories import Trajectories as Trajectories
 from aggrevated.simulators import HasActionMask as HasActionMask
 from aggrevated.simulators import HasReplayedSteps as HasReplayedSteps
@@ -108,19 +117,25 @@ from aggrevated.simulators.partial_observation import select_columns as select_c
 from aggrevated.simulators.tabular import TabularExpert as TabularExpert
 from aggrevated.simulators.tabular import TabularSimulator as TabularSimulator
 from aggrevated.starts import StartSettings as StartSettings
+from aggrevated.starts.supervised import SupervisedStartSettings as SupervisedStartSettings
 from aggrevated.starts.supervised import pretrain_policy as pretrain_policy
+from aggrevated.storage import JsonDict as JsonDict
 from aggrevated.tasks import FigureRow as FigureRow
 from aggrevated.tasks import Preset as Preset
 from aggrevated.tasks import Task as Task
+from aggrevated.tasks import all_tasks as all_tasks
 from aggrevated.tasks import find_task as find_task
 from aggrevated.training.diagnostics import TrainingMonitor as TrainingMonitor
 from aggrevated.training.diagnostics import UpdateWithDiagnostics as UpdateWithDiagnostics
+from aggrevated.training.evaluation import evaluate_run as evaluate_run
 from aggrevated.training.records import Metrics as Metrics
 from aggrevated.training.records import Result as Result
 from aggrevated.training.run_folder import Run as Run
+from aggrevated.training.run_folder import list_runs as list_runs
 from aggrevated.training.trainer import resume as resume
 from aggrevated.training.trainer import run_to_end as run_to_end
 from aggrevated.training.trainer import train as train
+from aggrevated.updates import TO_THE_END as TO_THE_END
 from aggrevated.updates import Update as Update
 from aggrevated.updates import UpdateResult as UpdateResult
 from aggrevated.updates import UpdateSettings as UpdateSettings
@@ -131,10 +146,12 @@ from aggrevated.updates.natural import NaturalUpdate as NaturalUpdate
 from aggrevated.updates.policy_mixture import MixtureUpdate as MixtureUpdate
 from aggrevated.updates.policy_mixture import searn_weights as searn_weights
 from aggrevated.updates.policy_mixture import smile_weights as smile_weights
+from aggrevated.updates.regular import RegularSettings as RegularSettings
 from aggrevated.updates.regular import RegularUpdate as RegularUpdate
 from aggrevated.updates.safe_step import safe_step as safe_step
 from aggrevated.validation import EpisodeEvaluator as EpisodeEvaluator
 from aggrevated.validation import ValidationScore as ValidationScore
 from aggrevated.validation import evaluate_mean_return as evaluate_mean_return
+from aggrevated.validation import evaluate_returns as evaluate_returns
 
 __version__: str

@@ -9,14 +9,14 @@ from aggrevated.actors.activations import ACTIVATIONS, activation_by_name
 CLASSES = {name: cls for cls in vars(torch.nn).values() if (name := activation_by_name(str(cls)))}
 
 
-def test_all_of_them_are_torchs() -> None:
+def test_activations_cover_the_names_that_torch_has() -> None:
     assert CLASSES.keys() == ACTIVATIONS.keys()
     assert len(CLASSES) == 22
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_it_is_torchs_to_a_millionth(name: str, dtype: type) -> None:
+def test_activation_matches_torch_to_a_millionth(name: str, dtype: type) -> None:
     x = np.concatenate([np.linspace(-12, 12, 4_001), [-1e4, -90, -0.0, 0, 30, 1e4, 1e-30]]).astype(dtype)
     expected = CLASSES[name]().eval()(torch.from_numpy(x.copy())).numpy()
     found = ACTIVATIONS[name](x.copy())
@@ -25,7 +25,7 @@ def test_it_is_torchs_to_a_millionth(name: str, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_a_number_has_the_same_bits_alone_and_among_others(name: str) -> None:
+def test_activation_gives_the_same_bits_alone_and_in_a_batch(name: str) -> None:
     x = np.random.default_rng(0).normal(0, 3, (7, 13)).astype(np.float32)
     whole = ACTIVATIONS[name](x.copy())
     for place in np.ndindex(x.shape):
@@ -35,5 +35,5 @@ def test_a_number_has_the_same_bits_alone_and_among_others(name: str) -> None:
 @pytest.mark.parametrize(
     "text", ["<class 'torch.nn.modules.activation.PReLU'>", "<class 'mine.ReLU'>", "relu", "<function relu at 0x1>", ""]
 )
-def test_nothing_else_is_known(text: str) -> None:
+def test_activation_by_name_returns_none_for_unknown_names(text: str) -> None:
     assert activation_by_name(text) is None

@@ -27,7 +27,7 @@ from helpers.command_line import said
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]
 KEYS = "task method update seed iterations expert_return initial_return best_return test_return ratio simulator_steps "
-KEYS += "oracle_queries seconds cpu_seconds run weights_sha256 expert_standard_error test_standard_error"
+KEYS += "oracle_queries seconds cpu_seconds run_folder weights_sha256 expert_standard_error test_standard_error"
 EVALUATED = "task method update seed run weights_sha256 expert_return expert_standard_error test_return "
 EVALUATED += "test_standard_error ratio expert_diverged test_diverged episodes deterministic"  # and no old costs
 
@@ -41,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(said(["train", "cartpole", "--json", *TINY], capsys))
     assert set(KEYS.split()) <= set(result)
-    run = result["run"]
+    run = result["run_folder"]
     assert run == "runs/cartpole-aggrevated-exponentiated" and (here / run / "curve.png").is_file()
 
     evaluated = json.loads(said(["evaluate", run, "--episodes", "30", "--json"], capsys))
@@ -57,14 +57,14 @@ def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.Capt
     assert (here / watched["gif"]).read_bytes().startswith(b"GIF89a")
 
     second = json.loads(said(["train", "cartpole", "--method", "dagger", "--json", *TINY], capsys))
-    rows = json.loads(said(["compare", run, second["run"], "--out", "both", "--json"], capsys))
+    rows = json.loads(said(["compare", run, second["run_folder"], "--out", "both", "--json"], capsys))
     assert [row["method"] for row in rows] == ["aggrevated", "dagger"]
     assert (here / "both.png").is_file() and (here / "both.svg").is_file()
 
 
 def test_the_default_folder_never_overwrites(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = (json.loads(said(["train", "cartpole", "--json", *TINY], capsys)) for _ in range(2))
-    assert second["run"] == first["run"] + "-2"
+    assert second["run_folder"] == first["run_folder"] + "-2"
     assert second["weights_sha256"] == first["weights_sha256"]
 
 
@@ -148,7 +148,7 @@ def test_a_run_is_not_resumed_to_where_its_last_policy_would_not_be_validated(
 
 def test_options_may_stand_before_the_task(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(said(["train", "--json", "--out", "run", "--update", "regular", "cartpole", *TINY], capsys))
-    assert (result["task"], result["update"], result["run"]) == ("cartpole", "regular", "run")
+    assert (result["task"], result["update"], result["run_folder"]) == ("cartpole", "regular", "run")
 
 
 def test_trials_are_not_put_into_a_folder_that_is_used(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +164,7 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio": 1.067}
     numbers |= {"ratio_low": 1.057, "ratio_high": 1.077}
     row = {"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}
-    monkeypatch.setattr(comparison, "row", lambda of: row)
+    monkeypatch.setattr(comparison, "summarize_group", lambda of: row)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     group = comparison.TrialGroup(row["label"], [Run(Path("nowhere"), resolve_config("acrobot-partial"))], [])
@@ -191,7 +191,7 @@ def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in discover_commands()), *(["expert", x] for x in ("list", "train", "evaluate"))]
+    "command", [[], *([name] for name in discover_commands(None)), *(["expert", x] for x in ("list", "train", "evaluate"))]
 )
 def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -34,7 +34,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         ("train cartpole --horizn 3", 2, "unknown setting --horizn (did you mean --horizon?)"),
         ("train cartpole --method daggr", 2, "unknown method 'daggr' (did you mean dagger?)"),
         ("train cartpole --method tnpg --update regular", 2, "unknown update for tnpg 'regular'"),
-        ("train cartpole --method reinforce --gradient all-actions", 2, f"{TOO_MUCH} realised {TOO_LITTLE}"),
+        ("train cartpole --method reinforce --gradient all-actions", 2, f"{TOO_MUCH} reward-to-go {TOO_LITTLE}"),
         ("train cartpole --trajectories -1", 2, "--trajectories is -1, but must be 0 or more"),
         ("train cartpole --horizon -5", 2, "--horizon is -5, but must be at least 1"),
         ("train cartpole --update natural --damping 0", 2, "--damping is 0.0, but must be a positive number"),
@@ -77,7 +77,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train hopper --oracle bogus",
             2,
-            "unknown oracle 'bogus': choose one of critic, disagreement, lols, searn, monte-carlo",
+            "unknown oracle 'bogus': choose one of critic, lols, searn, monte-carlo",
         ),
         ("train hopper --start warm", 2, "unknown start 'warm': choose one of random, supervised"),
         ("train hopper --query-steps -1", 2, "--query-steps is -1, but must be 0 or more"),
@@ -93,12 +93,12 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         ("train hopper --update natural --gradient all-actions", 2, f"{TOO_MUCH} monte-carlo {TOO_LITTLE}"),
         ("train hopper --method aggrevate", 2, "which the method aggrevate needs; use --method aggrevated"),
         (
-            "train cartpole --oracle monte-carlo --no-every-action --method aggrevate",
+            "train cartpole --oracle monte-carlo --no-all-actions --method aggrevate",
             2,
             "the oracle monte-carlo does not know what the other actions cost, which the method aggrevate needs",
         ),
         (
-            "train cartpole --oracle monte-carlo --no-every-action --update natural --gradient all-actions",
+            "train cartpole --oracle monte-carlo --no-all-actions --update natural --gradient all-actions",
             2,
             f"{TOO_MUCH} monte-carlo {TOO_LITTLE}",
         ),

@@ -24,7 +24,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_without_options_policy_and_card_are_beside_the_run(run, capsys):
     facts = json.loads(said(["export", "run", "--json"], capsys))
-    assert facts == {"run": "run", "out": "run/p.safetensors", "card": "run/card.md"}
+    assert facts == {"run": "run", "out": "run/p.safetensors", "model_card": "run/card.md"}
     policy = load_policy("run/p.safetensors")
     observation = np.full(4, 0.1, np.float32)
     assert policy.metadata["task"] == "cartpole" and policy.metadata["weights_sha256"] == run.result().weights_sha256

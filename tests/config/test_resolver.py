@@ -50,7 +50,7 @@ def test_of_tuned_rows_that_fit_the_later_wins_whatever_they_name() -> None:
         Preset({"iterations": 4}, policy="lstm"),
     )
     assert resolve_config(tuned(*rows)).loop.iterations == 100  # the usual update needs no tuning, and gets none
-    assert resolve_config(replace(tuned(), usual=rows[:1])).loop.iterations == 1  # but for what belongs to the task
+    assert resolve_config(replace(tuned(), defaults=rows[:1])).loop.iterations == 1  # but for what belongs to the task
     assert resolve_config(tuned(*rows), update="natural").loop.iterations == 1
     assert resolve_config(tuned(*rows), update="regular").loop.iterations == 3
     assert resolve_config(tuned(*rows), update="regular", policy="gru", start="supervised").loop.iterations == 3
@@ -128,14 +128,14 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
         ({"method": "dagger", "query_steps": 3}, "--query-steps has no effect on the method dagger"),
         (
             {"method": "reinforce", "oracle": "monte-carlo"},
-            "unknown oracle for reinforce .*: choose one of realised, c",
+            "unknown oracle for reinforce .*: choose one of reward-to-go, c",
         ),
-        ({"method": "thor", "oracle": "q-star"}, "unknown oracle for thor 'q-network': choose one of truncated"),
+        ({"method": "thor", "oracle": "q-star"}, "unknown oracle for thor 'q-star': choose one of truncated"),
         ({"method": "tnpg", "reinforcement": "critic"}, "unknown reinforcement for tnpg 'critic': choose one of none"),
-        ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle realised: it is of --oracle critic; choose that"),
+        ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle reward-to-go: it is of --oracle critic; choose that"),
         (
             {"method": "loki", "reinforcement": "reward-to-go", "gae_lambda": 0.9},
-            "on the reinforcement realised: it is of --reinforcement critic",
+            "on the reinforcement reward-to-go: it is of --reinforcement critic",
         ),
         ({"method": "tnpg", "imitation_max": 9}, "--imitation-max has no effect on the method tnpg"),
         ({"method": "aggrevate", "reinforcement": "critic"}, "the reinforcement critic does not know what the other"),

@@ -1,4 +1,4 @@
-"""What every oracle must keep: a function of the trajectories that says what it asked, and 0 where no step was."""
+"""The contract of oracles: functions of trajectories that report their queries and return 0 at padded steps."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -14,7 +14,7 @@ from gymnasium.spaces import Discrete
 import aggrevated.oracles
 from aggrevated.oracles import CostToGo, Oracle
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
-from aggrevated.oracles.critic import CriticOracle as LearnedCritic
+from aggrevated.oracles.critic import CriticOracle
 from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
 from aggrevated.oracles.expert_action import ExpertLabeledOracle
 from aggrevated.oracles.loki import LokiOracle
@@ -38,7 +38,7 @@ LEARNER = linear_policy().float()
 SEEDS = np.arange(K, dtype=np.uint64)
 
 
-class Critic(TinyExpert):
+class TinyCritic(TinyExpert):
     """π* of the tiny MDP, and V* of all its states."""
 
     discount = 0.9
@@ -47,65 +47,65 @@ class Critic(TinyExpert):
         return self.q(states).min(axis=1)
 
 
-class AskedForEach(TinyExpert):
-    """π* of the tiny MDP, which tells Q* of the action that it is asked about."""
+class TinyQExpert(TinyExpert):
+    """π* of the tiny MDP, with Q* of one action at a time."""
 
     def q_of(self, states, actions):
         return self.q(states)[np.arange(len(states)), actions]
 
 
-class HomeWithCosts(Home):
-    """The walk's expert: an action costs what is left to go after it, squared."""
+class WalkQExpert(Home):
+    """The expert of the walk, with an invented Q."""
 
     def q_of(self, states, actions):
         return (states[:, 0] + actions @ np.array([1.0, 2.0])) ** 2
 
 
-def every_step(trajectories):
+def all_steps(trajectories):
     return trajectories.mask
 
 
-def learners_steps(trajectories):
+def learner_steps(trajectories):
     return trajectories.by_learner
 
 
-def steps_with_a_successor(trajectories):
-    """The learner's, but for the one that the horizon cut."""
+def learner_steps_before_horizon(trajectories):
+    """Return the steps of the learner, except the last one before the horizon."""
     return trajectories.by_learner & (np.arange(trajectories.mask.shape[1]) < trajectories.horizon - 1)
 
 
 @dataclass(frozen=True)
 class Case:
-    """An oracle, and what is peculiar to it."""
+    """An oracle, and what the tests must know of it."""
 
     oracle: Oracle
-    asked: Callable[[Trajectories], np.ndarray] = every_step  # [K, T] bool: which steps have a weight
-    actions: int | None = 3  # how many are known of each state; None: the one taken
-    at_most: int | None = None  # how many of a trajectory's steps in `asked` have a weight
+    expected_steps: Callable[[Trajectories], np.ndarray] = all_steps  # [K, T] bool: steps with a weight
+    actions: int | None = 3  # known costs of each state; None: that of the taken action
+    max_queries: int | None = None  # of the expected steps of a trajectory
     needs_an_expert: bool = True
     simulates: bool = False
-    alone: bool = True  # whether a trajectory's values do not depend on those beside it
-    vectors: bool = False  # whether it is for actions that are vectors
+    is_per_trajectory: bool = True  # whether a trajectory is independent of others in its batch
+    vectors: bool = False  # whether actions are continuous
 
-    def ask(self, trajectories: Trajectories) -> CostToGo:
-        """What it tells as it is: one that learns does so in a copy."""
+    def query(self, trajectories: Trajectories) -> CostToGo:
+        """Return the cost-to-go by a copy of the oracle, which may learn."""
         return deepcopy(self.oracle)(trajectories, LEARNER)
 
 
-def rolled_out(**settings):
+def monte_carlo_case(**settings):
     oracle = MonteCarloOracle(Lucky(), TinyExpert(), **settings)
-    return Case(oracle, learners_steps, None, at_most=settings.get("steps"), simulates=True)
+    return Case(oracle, learner_steps, None, max_queries=settings.get("steps"), simulates=True)
 
 
-def every_action(**settings):
+def all_actions_case(**settings):
     oracle = MonteCarloOracle(Lucky(), TinyExpert(), all_actions=True, **settings)
-    return Case(oracle, actions=3, at_most=settings.get("steps"), simulates=True)
+    return Case(oracle, actions=3, max_queries=settings.get("steps"), simulates=True)
 
 
-def mixed(beta, actions=3, **settings):
+def lols_case(beta, actions=3, **settings):
     oracle = LolsOracle(Lucky(), TinyExpert(), beta, all_actions=actions is not None, **settings)
-    asked = learners_steps if actions is None else every_step
-    return Case(oracle, asked, actions, at_most=settings.get("steps"), simulates=True)
+    expected_steps = learner_steps if actions is None else all_steps
+    return Case(oracle, expected_steps, actions, max_queries=settings.get("steps"), simulates=True)
 
 
 Q = QStarOracle(TinyExpert())
@@ -114,61 +114,57 @@ CASES = {
     "A*": Case(AdvantageOracle(Q)),
     "Q* of the action taken": Case(TakenActionOracle(Q), actions=None),
     "A* of the action taken": Case(TakenActionOracle(AdvantageOracle(Q)), actions=None),
-    "A* of the action taken, advised": Case(
+    "A* of the action taken, with expert actions": Case(
         ExpertLabeledOracle(TakenActionOracle(AdvantageOracle(Q)), TinyExpert(), Discrete(3)), actions=None
     ),
-    "roll-outs of every action": every_action(),
-    "roll-outs of every action at two steps, Q* itself": every_action(steps=2, advantage=False),
-    "softened": Case(EntropyBonusOracle(AdvantageOracle(Q), 0.5)),
+    "Monte Carlo, all actions": all_actions_case(),
+    "Monte Carlo, all actions, two steps, Q*": all_actions_case(steps=2, advantage=False),
+    "entropy bonus": Case(EntropyBonusOracle(AdvantageOracle(Q), 0.5)),
     "zero-one": Case(ZeroOneOracle(TinyExpert(), Discrete(3))),
-    "advice": Case(ExpertActionOracle(Home(), Walk.action_space), actions=None, vectors=True),
+    "expert actions": Case(ExpertActionOracle(Home(), Walk.action_space), actions=None, vectors=True),
     "reward-to-go": Case(RewardToGoOracle(), actions=None, needs_an_expert=False),
-    "realised, less the others' mean": Case(
-        AdvantageOracle(RewardToGoOracle()), actions=None, needs_an_expert=False, alone=False
+    "reward-to-go, advantage": Case(
+        AdvantageOracle(RewardToGoOracle()), actions=None, needs_an_expert=False, is_per_trajectory=False
     ),
-    "roll-outs": rolled_out(),
-    "roll-outs, Q* itself": rolled_out(advantage=False),
-    "roll-outs at two steps": rolled_out(steps=2),
-    "roll-outs at one step, Q* itself": rolled_out(steps=1, advantage=False),
-    "three roll-outs": rolled_out(rollouts=3),
-    "LOLS": mixed(0.5),
-    "LOLS, Q itself": mixed(0.5, advantage=False),
-    "LOLS at two steps": mixed(0.3, steps=2),
-    "LOLS of the action taken": mixed(0.5, None),
-    "LOLS of the action taken at one step, Q itself": mixed(0.5, None, steps=1, advantage=False),
-    "SEARN": mixed(None),
-    "SEARN at one step": mixed(None, steps=1),
-    "a critic": Case(ValueFunctionOracle(Critic()), steps_with_a_successor, None),
-    "a critic, Q* itself": Case(ValueFunctionOracle(Critic(), advantage=False), steps_with_a_successor, None),
-    "one step, then a critic": Case(LookaheadOracle(Lucky(), Critic()), simulates=True),
-    "one step, then a critic, less the least": Case(
-        AdvantageOracle(LookaheadOracle(Lucky(), Critic())), simulates=True
+    "Monte Carlo": monte_carlo_case(),
+    "Monte Carlo, Q*": monte_carlo_case(advantage=False),
+    "Monte Carlo, two steps": monte_carlo_case(steps=2),
+    "Monte Carlo, one step, Q*": monte_carlo_case(steps=1, advantage=False),
+    "Monte Carlo, three rollouts": monte_carlo_case(rollouts=3),
+    "LOLS": lols_case(0.5),
+    "LOLS, Q": lols_case(0.5, advantage=False),
+    "LOLS at two steps": lols_case(0.3, steps=2),
+    "LOLS of the action taken": lols_case(0.5, None),
+    "LOLS of the action taken, one step, Q": lols_case(0.5, None, steps=1, advantage=False),
+    "SEARN": lols_case(None),
+    "SEARN at one step": lols_case(None, steps=1),
+    "value function": Case(ValueFunctionOracle(TinyCritic()), learner_steps_before_horizon, None),
+    "value function, Q*": Case(ValueFunctionOracle(TinyCritic(), advantage=False), learner_steps_before_horizon, None),
+    "lookahead": Case(LookaheadOracle(Lucky(), TinyCritic()), simulates=True),
+    "lookahead, advantage": Case(AdvantageOracle(LookaheadOracle(Lucky(), TinyCritic())), simulates=True),
+    "state-action Q": Case(StateActionQOracle(TinyQExpert(), Discrete(3)), learner_steps, None),
+    "state-action Q, vectors": Case(
+        StateActionQOracle(WalkQExpert(), Walk.action_space), learner_steps, None, vectors=True
     ),
-    "asked about the action taken": Case(StateActionQOracle(AskedForEach(), Discrete(3)), learners_steps, None),
-    "asked about vectors": Case(
-        StateActionQOracle(HomeWithCosts(), Walk.action_space), learners_steps, None, vectors=True
+    "state-action Q, vectors, Q*": Case(
+        StateActionQOracle(WalkQExpert(), Walk.action_space, advantage=False), learner_steps, None, vectors=True
     ),
-    "asked about vectors, Q* itself": Case(
-        StateActionQOracle(HomeWithCosts(), Walk.action_space, advantage=False), learners_steps, None, vectors=True
-    ),
-    "asked about every action": Case(PerActionQOracle(AskedForEach(), Discrete(3))),
-    "truncated after two steps": Case(TruncatedHorizonOracle(Critic(), 2), steps_with_a_successor, None),
-    "truncated, without a critic": Case(TruncatedHorizonOracle(TinyExpert(), 2), steps_with_a_successor, None),
+    "Q per action": Case(PerActionQOracle(TinyQExpert(), Discrete(3))),
+    "truncated after two steps": Case(TruncatedHorizonOracle(TinyCritic(), 2), learner_steps_before_horizon, None),
+    "truncated, without a critic": Case(TruncatedHorizonOracle(TinyExpert(), 2), learner_steps_before_horizon, None),
     "truncated after the horizon": Case(
-        TruncatedHorizonOracle(Critic(), 9, advantage=False), steps_with_a_successor, None
+        TruncatedHorizonOracle(TinyCritic(), 9, advantage=False), learner_steps_before_horizon, None
     ),
-    "a learned critic": Case(LearnedCritic(), actions=None, needs_an_expert=False),
-    "imitation, before reinforcement": Case(
-        LokiOracle(TakenActionOracle(Q), RewardToGoOracle(), switch=1), actions=None
-    ),
-    "reinforcement, after imitation": Case(
+    "critic": Case(CriticOracle(), actions=None, needs_an_expert=False),
+    "LOKI before the switch": Case(LokiOracle(TakenActionOracle(Q), RewardToGoOracle(), switch=1), actions=None),
+    "LOKI after the switch": Case(
         LokiOracle(TakenActionOracle(Q), RewardToGoOracle(), 0), actions=None, needs_an_expert=False
     ),
 }
 
 
-def batch(vectors: bool, alpha: float) -> Trajectories:
-    """Episodes of different lengths, a share of their steps taken by the expert."""
+def make_batch(vectors: bool, alpha: float) -> Trajectories:
+    """Return episodes of different lengths, a fraction `alpha` of their steps taken by the expert."""
     if vectors:
         policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
         return roll_in(Walk(horizon=12), RollInPolicy(Home(), policy.actor(), alpha), SEEDS)
@@ -176,10 +172,12 @@ def batch(vectors: bool, alpha: float) -> Trajectories:
 
 
 BATCHES = {
-    "the learner's": lambda vectors: batch(vectors, 0.0),
-    "mixed": lambda vectors: batch(vectors, 0.4),
-    "the expert's": lambda vectors: batch(vectors, 1.0),
-    "with illegal actions": lambda vectors: batch(vectors, 0.4) if vectors else with_legal(batch(vectors, 0.4)),
+    "of the learner": lambda vectors: make_batch(vectors, 0.0),
+    "mixed": lambda vectors: make_batch(vectors, 0.4),
+    "of the expert": lambda vectors: make_batch(vectors, 1.0),
+    "with illegal actions": lambda vectors: (
+        make_batch(vectors, 0.4) if vectors else with_legal(make_batch(vectors, 0.4))
+    ),
 }
 
 
@@ -194,14 +192,14 @@ def trajectories(request, case) -> Trajectories:
 
 
 def assert_same(one: CostToGo, other: CostToGo, rows=slice(None)):
-    """The same bits, in `rows` of the other."""
+    """Assert that arrays equal those of `other` at `rows`, bit for bit."""
     assert one.arrays.keys() == other.arrays.keys()
     for name, array in one.arrays.items():
         np.testing.assert_array_equal(array, other.arrays[name][rows], err_msg=name)
 
 
-def test_every_oracle_in_the_folder_is_here():
-    """A new one must be added to the cases: whatever class can be called is an oracle, but for the protocol itself."""
+def test_oracle_contract_covers_every_oracle_class():
+    """A new oracle needs a case: every class with `__call__` is an oracle, except the protocol."""
     folder = aggrevated.oracles
     modules = [import_module(f"{folder.__name__}.{one.name}") for one in iter_modules(folder.__path__)]
     classes = {kind for module in modules for kind in vars(module).values() if isclass(kind)}
@@ -209,77 +207,77 @@ def test_every_oracle_in_the_folder_is_here():
     assert found - {Oracle} == {type(case.oracle) for case in CASES.values()}
 
 
-def test_the_batches_are_of_different_lengths():
+def test_oracle_contract_batches_have_episodes_of_different_lengths():
     for vectors in (False, True):
-        lengths = batch(vectors, 0.0).mask.sum(axis=1)
+        lengths = make_batch(vectors, 0.0).mask.sum(axis=1)
         assert lengths.min() < lengths.max()
 
 
-def test_shapes_and_types(case, trajectories):
-    found = case.ask(trajectories)
+def test_oracle_returns_declared_shapes_and_types(case, trajectories):
+    found = case.query(trajectories)
     shape = trajectories.mask.shape
     assert found.values.shape == (shape if case.actions is None else (*shape, case.actions))
-    assert found.all_actions == (case.actions is not None) and found.weight.shape == shape
-    finite_advice = {"advice"} if found.advice is not None and found.advice.ndim == 2 else set()
+    assert found.has_all_actions == (case.actions is not None) and found.weight.shape == shape
+    discrete_arrays = {"expert_actions"} if np.ndim(found.expert_actions) == 2 else set()
     for name, array in found.arrays.items():
-        assert array.dtype == (np.int64 if name in finite_advice else np.float32) and np.isfinite(array).all(), name
-    assert (found.advice is not None) == isinstance(case.oracle, ExpertActionOracle | ExpertLabeledOracle)
-    assert found.bonus == (0.5 if isinstance(case.oracle, EntropyBonusOracle) else 0.0)
+        assert array.dtype == (np.int64 if name in discrete_arrays else np.float32) and np.isfinite(array).all(), name
+    assert (found.expert_actions is not None) == isinstance(case.oracle, ExpertActionOracle | ExpertLabeledOracle)
+    assert found.entropy_bonus == (0.5 if isinstance(case.oracle, EntropyBonusOracle) else 0.0)
 
 
-def test_where_no_step_was_taken_there_is_nothing(case, trajectories):
-    found = case.ask(trajectories)
+def test_oracle_returns_zeros_at_padded_steps(case, trajectories):
+    found = case.query(trajectories)
     for name, array in found.arrays.items():
         assert not array[~trajectories.mask].any(), name
 
 
-def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories):
-    found = case.ask(trajectories)
-    asked = case.asked(trajectories)
-    assert (found.weight >= 0).all() and not found.weight[~asked].any()
+def test_oracle_weights_are_non_negative_and_zero_outside_queries(case, trajectories):
+    found = case.query(trajectories)
+    steps = case.expected_steps(trajectories)
+    assert (found.weight >= 0).all() and not found.weight[~steps].any()
     known = found.weight > 0
-    expected = asked.sum(axis=1) if case.at_most is None else np.minimum(asked.sum(axis=1), case.at_most)
+    expected = steps.sum(axis=1) if case.max_queries is None else np.minimum(steps.sum(axis=1), case.max_queries)
     np.testing.assert_array_equal(known.sum(axis=1), expected)
     if isinstance(case.oracle, MonteCarloOracle | LolsOracle):
         assert not found.values[~known].any()
-    # Asking about some of the steps must not make a trajectory count for less.
-    np.testing.assert_allclose(found.weight.sum(axis=1), asked.sum(axis=1), rtol=1e-6)
+    # Querying some of the steps must not lower the total weight of a trajectory.
+    np.testing.assert_allclose(found.weight.sum(axis=1), steps.sum(axis=1), rtol=1e-6)
 
 
-def test_queries_are_counted(case, trajectories):
-    found = case.ask(trajectories)
+def test_oracle_counts_queries_and_simulator_steps(case, trajectories):
+    found = case.query(trajectories)
     known = trajectories.steps
     if not case.needs_an_expert:
         known = 0
-    elif case.simulates:  # what is not asked costs nothing
+    elif case.simulates:  # only queried steps count
         known = int((found.weight > 0).sum())
     assert found.queries == known and found.diverged == 0
     assert (found.simulator_steps > 0) == (case.simulates and known > 0)
 
 
-def test_the_trajectories_are_not_changed_and_not_shared(case, trajectories):
+def test_oracle_does_not_modify_or_share_trajectories(case, trajectories):
     before = deepcopy(trajectories)
-    found = case.ask(trajectories)
+    found = case.query(trajectories)
     for array in found.arrays.values():
-        array += 1  # what becomes of the cost-to-go does not concern them
+        array += 1  # changing the cost-to-go must not change the trajectories
     for field in fields(Trajectories):
         then = getattr(before, field.name)
         now = getattr(trajectories, field.name)
         np.testing.assert_array_equal(now, then, err_msg=field.name)
 
 
-def test_asked_twice_it_gives_the_same_bits(case, trajectories):
-    first = case.ask(trajectories)
-    second = case.ask(trajectories)
+def test_oracle_is_deterministic(case, trajectories):
+    first = case.query(trajectories)
+    second = case.query(trajectories)
     assert_same(first, second)
     assert (first.queries, first.simulator_steps) == (second.queries, second.simulator_steps)
 
 
 @pytest.mark.parametrize("rows", [[5], [7, 3], list(range(K))[::-1], list(range(0, K, 3))], ids=len)
-def test_a_trajectory_does_not_depend_on_those_beside_it(case, trajectories, rows):
-    whole = case.ask(trajectories)
-    part = case.ask(trajectories.take(np.array(rows)))
-    if case.alone:
+def test_oracle_result_is_independent_of_other_trajectories_in_batch(case, trajectories, rows):
+    whole = case.query(trajectories)
+    part = case.query(trajectories.take(np.array(rows)))
+    if case.is_per_trajectory:
         assert_same(part, whole, rows)
     elif len(rows) == 1:
         assert not np.array_equal(part.values, whole.values[rows])

@@ -1,4 +1,4 @@
-"""What every policy must keep: its two faces are one policy, an actor is a copy, and a lane knows of no other."""
+"""The contract of policies: distribution and actor agree, actors are copies, trajectories are independent."""
 
 from copy import deepcopy
 
@@ -7,63 +7,68 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
+from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
+from helpers.policy_classes import policy_classes_in
 from helpers.tiny_mdp import flat, randomise
 
 INPUTS = 4
+IMAGE = (8, 9, 2)  # height, width, channels of the observations of convolutional policies
 ACTIONS = 3
 K = 7
 T = 9
 LENGTHS = np.array([200, 1, 37, 120, 199, 2, 64])  # of K episodes
 
 
-def finite():
+def discrete_head():
     return CategoricalHead(ACTIONS)
 
 
-def continuous():
+def gaussian_head():
     return GaussianHead(ACTIONS)
 
 
 def mixture(newest):
-    """Of the policy and two others of its kind, unlike it."""
-    policy = MixturePolicy(newest, finite())
+    """Return a mixture of the policy and two others of its kind."""
+    policy = MixturePolicy(newest, discrete_head())
     for shares in ([1.0], [0.7, 0.3], [0.5, 0.2, 0.3]):
         randomise(policy, len(shares), 0.3)
         policy.renew(np.array(shares))
     return policy
 
 
-POLICIES = {  # each from a torch.Generator, or from None
-    "linear": lambda g: FeedForwardPolicy(INPUTS, finite(), (), g),
-    "one layer": lambda g: FeedForwardPolicy(INPUTS, finite(), generator=g),
-    "two layers": lambda g: FeedForwardPolicy(INPUTS, finite(), (32, 32), g),
-    "a bottleneck": lambda g: FeedForwardPolicy(INPUTS, finite(), (1,), g),
-    "wide": lambda g: FeedForwardPolicy(INPUTS, finite(), (64, 64), g),
-    "one layer, Gaussian": lambda g: FeedForwardPolicy(INPUTS, continuous(), generator=g),
-    "window": lambda g: WindowPolicy(INPUTS, finite(), generator=g),
-    "window of 1": lambda g: WindowPolicy(INPUTS, finite(), generator=g, width=1),
-    "window, Gaussian": lambda g: WindowPolicy(INPUTS, continuous(), generator=g, width=3),
-    "LSTM": lambda g: RecurrentPolicy(INPUTS, finite(), generator=g),
-    "LSTM of 1": lambda g: RecurrentPolicy(INPUTS, finite(), 1, generator=g),
-    "LSTM, Gaussian": lambda g: RecurrentPolicy(INPUTS, continuous(), 8, generator=g),
-    "GRU": lambda g: RecurrentPolicy(INPUTS, finite(), cell="gru", generator=g),
-    "GRU of 1": lambda g: RecurrentPolicy(INPUTS, finite(), 1, "gru", g),
-    "mixture": lambda g: mixture(FeedForwardPolicy(INPUTS, finite(), generator=g)),
-    "mixture of one": lambda g: MixturePolicy(FeedForwardPolicy(INPUTS, finite(), generator=g), finite()),
-    "mixture of windows": lambda g: mixture(WindowPolicy(INPUTS, finite(), generator=g, width=3)),
-    "LSTMs, a mixture": lambda g: mixture(RecurrentPolicy(INPUTS, finite(), 8, generator=g)),
-    "GRU, Gaussian": lambda g: RecurrentPolicy(INPUTS, continuous(), 8, "gru", g),
+POLICIES = {  # each is made from a torch.Generator, or from None
+    "linear": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), (), g),
+    "one layer": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), generator=g),
+    "two layers": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), (32, 32), g),
+    "a bottleneck": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), (1,), g),
+    "wide": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), (64, 64), g),
+    "one layer, Gaussian": lambda g: FeedForwardPolicy(INPUTS, gaussian_head(), generator=g),
+    "window": lambda g: WindowPolicy(INPUTS, discrete_head(), generator=g),
+    "window of 1": lambda g: WindowPolicy(INPUTS, discrete_head(), generator=g, width=1),
+    "window, Gaussian": lambda g: WindowPolicy(INPUTS, gaussian_head(), generator=g, width=3),
+    "LSTM": lambda g: RecurrentPolicy(INPUTS, discrete_head(), generator=g),
+    "LSTM of 1": lambda g: RecurrentPolicy(INPUTS, discrete_head(), 1, generator=g),
+    "LSTM, Gaussian": lambda g: RecurrentPolicy(INPUTS, gaussian_head(), 8, generator=g),
+    "GRU": lambda g: RecurrentPolicy(INPUTS, discrete_head(), cell="gru", generator=g),
+    "GRU of 1": lambda g: RecurrentPolicy(INPUTS, discrete_head(), 1, "gru", g),
+    "mixture": lambda g: mixture(FeedForwardPolicy(INPUTS, discrete_head(), generator=g)),
+    "mixture of one": lambda g: MixturePolicy(FeedForwardPolicy(INPUTS, discrete_head(), generator=g), discrete_head()),
+    "mixture of windows": lambda g: mixture(WindowPolicy(INPUTS, discrete_head(), generator=g, width=3)),
+    "LSTMs, a mixture": lambda g: mixture(RecurrentPolicy(INPUTS, discrete_head(), 8, generator=g)),
+    "convolutional": lambda g: ConvolutionalPolicy(IMAGE, discrete_head(), (16,), g),
+    "convolutional, Gaussian": lambda g: ConvolutionalPolicy(IMAGE, gaussian_head(), (16,), g),
+    "GRU, Gaussian": lambda g: RecurrentPolicy(INPUTS, gaussian_head(), 8, "gru", g),
 }
-every_kind = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-with_a_finite_set = pytest.mark.parametrize(
+all_policies = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+discrete_policies = pytest.mark.parametrize(
     "make", [m for n, m in POLICIES.items() if "Gaussian" not in n], ids=[n for n in POLICIES if "Gaussian" not in n]
 )
-with_a_memory = pytest.mark.parametrize(
+recurrent_policies = pytest.mark.parametrize(
     "make",
     [m for n, m in POLICIES.items() if n[:3] in ("LST", "GRU")],
     ids=[n for n in POLICIES if n[:3] in ("LST", "GRU")],
@@ -72,35 +77,41 @@ with_a_memory = pytest.mark.parametrize(
 
 @pytest.fixture(params=POLICIES.values(), ids=POLICIES)
 def policy(request):
-    return drawn(request.param)
+    return make_random(request.param)
 
 
-def drawn(make):
-    return randomise(make(None), seed=5, scale=0.4)
+def make_random(make):
+    """Return a policy whose actions depend on its observations."""
+    policy = make(None)
+    return randomise(policy, seed=5, scale=0.15 if isinstance(policy, ConvolutionalPolicy) else 0.4)
 
 
-def some_observations(shape=(K, T), seed=0):
-    return np.random.default_rng(seed).normal(size=(*shape, INPUTS)).astype(np.float32)
+def random_observations(policy, shape=(K, T), seed=0):
+    """Return vectors, or images with values from 0 to 255, as the policy observes them."""
+    generator = np.random.default_rng(seed)
+    if isinstance(policy, ConvolutionalPolicy):
+        return generator.integers(0, 256, (*shape, *IMAGE)).astype(np.float32)
+    return generator.normal(size=(*shape, INPUTS)).astype(np.float32)
 
 
-def all_taken(*shape):
+def full_mask(*shape):
     return torch.ones(*shape, dtype=torch.bool)
 
 
-def whole(policy, observations, mask=None, legal=None):
-    """The parameters of `distribution`, [K, T, A]."""
-    mask = all_taken(*observations.shape[:2]) if mask is None else mask
+def distribution_parameters(policy, observations, mask=None, legal=None):
+    """Return the parameters of `distribution`, [K, T, A]."""
+    mask = full_mask(*observations.shape[:2]) if mask is None else mask
     with torch.no_grad():
-        return parameters_of(policy.distribution(torch.as_tensor(observations), mask, legal))
+        return distribution_tensor(policy.distribution(torch.as_tensor(observations), mask, legal))
 
 
-def parameters_of(distribution):
-    """The tensor that the actor's parameters must equal, up to what does not change the distribution."""
+def distribution_tensor(distribution):
+    """Return the tensor that the parameters of the actor must equal, once normalized."""
     return distribution.logits if isinstance(distribution, Categorical) else distribution.mean
 
 
-def comparable(policy, parameters):
-    """An actor's parameters as `parameters_of` gives them: logits with their softmax divided out, or means."""
+def normalize_parameters(policy, parameters):
+    """Return parameters of an actor as `distribution_tensor` does: normalized logits, or means."""
     if isinstance(policy_head(policy), GaussianHead):
         return parameters
     return parameters - np.logaddexp.reduce(parameters, axis=-1, keepdims=True)
@@ -115,84 +126,89 @@ def action_shape(policy):
 
 
 def assert_close(found, expected):
-    """To 3e-6: torch and our own loops sum in another order."""
+    """Assert equality to 3e-6: torch and our loops sum in a different order."""
     np.testing.assert_allclose(found, expected, rtol=3e-6, atol=3e-6)
 
 
-def test_the_whole_sequence_agrees_with_one_step_after_the_other(policy):
-    observations = some_observations()
+def test_policy_contract_covers_every_policy_class():
+    """A new policy needs a case in `POLICIES`; those that read pages have a contract of their own."""
+    assert policy_classes_in("aggrevated.policies") == {type(make(None)) for make in POLICIES.values()}
+
+
+def test_policy_distribution_agrees_with_actor_step_by_step(policy):
+    observations = random_observations(policy)
     actor = policy.actor()
-    expected = whole(policy, observations).numpy()
+    expected = distribution_parameters(policy, observations).numpy()
     memory = actor.memory(K)
     for t in range(T):
         parameters, memory = actor.parameters(observations[:, t], memory)
-        assert_close(comparable(policy, parameters), expected[:, t])
+        assert_close(normalize_parameters(policy, parameters), expected[:, t])
 
 
 @pytest.mark.parametrize("padding", [0.0, 50.0])
-def test_they_agree_over_200_steps_of_episodes_that_end_at_different_times(policy, padding):
-    """Ended lanes are dropped from the batch, and their memory with them; in the whole sequence they are padded."""
-    observations = some_observations((K, 200))
+def test_policy_and_actor_agree_over_episodes_of_different_lengths(policy, padding):
+    """Finished episodes and their memory are dropped for the actor; in whole sequences they are padded."""
+    observations = random_observations(policy, (K, 200))
     actor = policy.actor()
     mask = np.arange(200) < LENGTHS[:, None]
     observations[~mask] = padding
-    expected = whole(policy, observations, torch.from_numpy(mask)).numpy()
-    lanes = np.arange(K)
+    expected = distribution_parameters(policy, observations, torch.from_numpy(mask)).numpy()
+    rows = np.arange(K)
     memory = actor.memory(K)
     for t in range(200):
-        live = mask[lanes, t]
-        lanes = lanes[live]
+        live = mask[rows, t]
+        rows = rows[live]
         memory = memory[live]
-        parameters, memory = actor.parameters(observations[lanes, t], memory)
-        assert_close(comparable(policy, parameters), expected[lanes, t])
-    assert lanes.tolist() == [0]
+        parameters, memory = actor.parameters(observations[rows, t], memory)
+        assert_close(normalize_parameters(policy, parameters), expected[rows, t])
+    assert rows.tolist() == [0]
 
 
-def test_the_head_of_the_two_is_the_same(policy):
-    """With the same noise on top: the mean is the mode, and one deviation is a deviation."""
-    observations = some_observations((50,))
+def test_policy_and_actor_choose_the_same_actions(policy):
+    """Without noise the actor takes the mode; noise of 1 adds one standard deviation."""
+    observations = random_observations(policy, (50,))
     actor = policy.actor()
     parameters, _ = actor.parameters(observations, actor.memory(50))
     with torch.no_grad():
-        distribution = policy.distribution(torch.from_numpy(observations)[:, None], all_taken(50, 1))
+        distribution = policy.distribution(torch.from_numpy(observations)[:, None], full_mask(50, 1))
     assert_close(actor.choose(parameters, 0.0), distribution.mode[:, 0])
     if action_shape(policy):
         one = np.ones((50, ACTIONS), np.float32)
         assert_close(actor.choose(parameters, one), (distribution.mean + distribution.stddev)[:, 0])
 
 
-def test_forward_is_distribution(policy):
-    observations = torch.from_numpy(some_observations())
-    mask = all_taken(K, T)
+def test_policy_forward_equals_distribution(policy):
+    observations = torch.from_numpy(random_observations(policy))
+    mask = full_mask(K, T)
     assert torch.equal(
-        parameters_of(policy(observations, mask)), parameters_of(policy.distribution(observations, mask))
+        distribution_tensor(policy(observations, mask)), distribution_tensor(policy.distribution(observations, mask))
     )
 
 
-def test_what_comes_later_or_beside_does_not_matter(policy):
-    observations = torch.from_numpy(some_observations())
-    before = whole(policy, observations)
+def test_policy_output_is_independent_of_later_steps_and_other_trajectories(policy):
+    observations = torch.from_numpy(random_observations(policy))
+    before = distribution_parameters(policy, observations)
     observations[:, 5:] = 100.0
     observations[3] = -100.0
-    after = whole(policy, observations)
+    after = distribution_parameters(policy, observations)
     beside = [i for i in range(K) if i != 3]
     torch.testing.assert_close(after[beside, :5], before[beside, :5], rtol=0, atol=1e-6)
 
 
-@with_a_memory
-def test_what_came_before_matters(make):
-    """To the end of 9 steps, by far more than rounding: a memory that is cleared at every step has none."""
-    policy = drawn(make)
-    observations = some_observations()
-    before = whole(policy, observations)
+@recurrent_policies
+def test_recurrent_policy_output_depends_on_earlier_steps(make):
+    """The first observation changes the output of all 9 steps, by much more than rounding."""
+    policy = make_random(make)
+    observations = random_observations(policy)
+    before = distribution_parameters(policy, observations)
     observations[:, 0] += 1.0
-    changed = (whole(policy, observations) - before).abs().amax(dim=(0, 2))
+    changed = (distribution_parameters(policy, observations) - before).abs().amax(dim=(0, 2))
     assert (changed > 1e-5).all(), changed
 
 
-def test_an_actor_does_not_depend_on_the_lanes_beside_it(policy):
-    """By no bit: chaotic physics would make it visible."""
-    observations = some_observations((50, 4))
+def test_actor_output_is_independent_of_batch_bit_for_bit(policy):
+    """Any difference would grow in a chaotic simulator."""
+    observations = random_observations(policy, (50, 4))
     actor = policy.actor()
     for n in (1, 2, 3, 7, 49):
         all_of_them = actor.memory(50)
@@ -204,9 +220,9 @@ def test_an_actor_does_not_depend_on_the_lanes_beside_it(policy):
             np.testing.assert_array_equal(some, all_of_them[:n])
 
 
-def test_an_actor_is_a_copy(policy):
+def test_actor_is_a_copy_of_the_policy(policy):
     actor = policy.actor()
-    observation = some_observations(shape=(5,))
+    observation = random_observations(policy, shape=(5,))
     noise = actor.noise([np.random.default_rng(0)], 5)[0]
 
     def output(of):
@@ -223,11 +239,11 @@ def test_an_actor_is_a_copy(policy):
     assert (output(policy.actor())[0] != before[0]).any()
 
 
-def test_an_actor_changes_neither_observation_nor_memory(policy):
+def test_actor_does_not_modify_observation_or_memory(policy):
     actor = policy.actor()
-    observation = some_observations(shape=(5,))
+    observation = random_observations(policy, shape=(5,))
     memory = actor.memory(5)
-    for _ in range(3):  # the first memory is all zeros, and proves little
+    for _ in range(3):  # the first memory is all zeros
         before = observation.copy(), memory.copy()
         _, following = actor.parameters(observation, memory)
         np.testing.assert_array_equal(observation, before[0])
@@ -236,8 +252,8 @@ def test_an_actor_changes_neither_observation_nor_memory(policy):
         memory = following
 
 
-def test_noise_belongs_to_its_generator(policy):
-    """Each trajectory's noise is the same whoever else draws, and [K, H, A] in shape."""
+def test_actor_noise_depends_on_its_generator_only(policy):
+    """The noise of a trajectory is the same in any batch, and has the shape [K, H, A]."""
     actor = policy.actor()
 
     def generators(seeds):
@@ -248,33 +264,33 @@ def test_noise_belongs_to_its_generator(policy):
     np.testing.assert_array_equal(actor.noise(generators([3]), 20)[0], together[2])
 
 
-def test_predict_single_and_batch(policy):
+def test_policy_predict_accepts_single_observation_and_batch(policy):
     shape = action_shape(policy)
-    single, state = policy.predict(some_observations(shape=()), deterministic=True)
+    single, state = policy.predict(random_observations(policy, shape=()), deterministic=True)
     assert np.shape(single) == shape and len(state) == 1
     assert shape or 0 <= single < ACTIONS
-    batch, state = policy.predict(some_observations(shape=(6,)), deterministic=True)
+    batch, state = policy.predict(random_observations(policy, shape=(6,)), deterministic=True)
     assert batch.shape == (6, *shape) and len(state) == 6
-    again, _ = policy.predict(some_observations(shape=(6,)), state, np.ones(6, bool), deterministic=True)
+    again, _ = policy.predict(random_observations(policy, shape=(6,)), state, np.ones(6, bool), deterministic=True)
     np.testing.assert_array_equal(again, batch)
-    stochastic, _ = policy.predict(some_observations(shape=(6,)))
+    stochastic, _ = policy.predict(random_observations(policy, shape=(6,)))
     assert stochastic.shape == (6, *shape)
-    assert policy.predict(some_observations(shape=()))[0].shape == shape
+    assert policy.predict(random_observations(policy, shape=()))[0].shape == shape
 
 
-def test_predict_deterministic_is_the_most_probable_action(policy):
+def test_policy_predict_deterministic_returns_most_probable_action(policy):
     """At every step of a sequence: the state that it returns is the memory."""
-    observations = some_observations()
+    observations = random_observations(policy)
     with torch.no_grad():
-        modes = policy.distribution(torch.from_numpy(observations), all_taken(K, T)).mode.numpy()
+        modes = policy.distribution(torch.from_numpy(observations), full_mask(K, T)).mode.numpy()
     state = None
     for t in range(T):
         chosen, state = policy.predict(observations[:, t], state, np.full(K, t == 0), deterministic=True)
         assert_close(chosen, modes[:, t])
 
 
-def test_predict_forgets_only_where_an_episode_starts(policy):
-    observations = some_observations()
+def test_policy_predict_resets_memory_at_episode_start_only(policy):
+    observations = random_observations(policy)
     fresh = np.array([True, False, True, False, False, False, True])
     state = None
     for t in range(4):
@@ -289,22 +305,22 @@ def test_predict_forgets_only_where_an_episode_starts(policy):
         assert (np.abs(started - continued).max(axis=1) > 1e-4).all()
 
 
-def test_predict_does_not_change_the_policy(policy):
+def test_policy_predict_does_not_modify_weights(policy):
     before = flat(policy)
-    policy.predict(some_observations(shape=(6,)))
+    policy.predict(random_observations(policy, shape=(6,)))
     np.testing.assert_array_equal(flat(policy), before)
 
 
-@with_a_finite_set
-def test_illegal_actions_have_probability_0_in_both_faces(make):
-    policy = drawn(make)
+@discrete_policies
+def test_policy_and_actor_give_illegal_actions_probability_zero(make):
+    policy = make_random(make)
     generator = np.random.default_rng(3)
-    observations = some_observations((K, 40))
+    observations = random_observations(policy, (K, 40))
     actor = policy.actor()
     legal = generator.random((K, 40, ACTIONS)) < 0.5
     legal[..., 1] |= ~legal.any(axis=-1)
     assert not legal.all(axis=-1).all()
-    expected = whole(policy, observations, legal=torch.from_numpy(legal)).exp().numpy()
+    expected = distribution_parameters(policy, observations, legal=torch.from_numpy(legal)).exp().numpy()
     assert not expected[~legal].any()
     noise = actor.noise([generator] * K, 40)
     memory = actor.memory(K)
@@ -317,10 +333,10 @@ def test_illegal_actions_have_probability_0_in_both_faces(make):
         np.testing.assert_array_equal(chosen, expected[:, t].argmax(axis=1))
 
 
-@with_a_finite_set
-def test_predict_keeps_to_action_masks(make):
-    policy = drawn(make)
-    observations = some_observations((K,))
+@discrete_policies
+def test_policy_predict_respects_action_masks(make):
+    policy = make_random(make)
+    observations = random_observations(policy, (K,))
     for action in range(ACTIONS):
         only = np.arange(ACTIONS) == action
         assert (policy.predict(observations, action_masks=np.tile(only, (K, 1)))[0] == action).all()
@@ -328,28 +344,28 @@ def test_predict_keeps_to_action_masks(make):
     assert (policy.predict(observations, action_masks=np.ones((K, ACTIONS)))[0] < ACTIONS).all()
 
 
-@every_kind
-def test_the_same_generator_makes_the_same_policy(make):
+@all_policies
+def test_policy_initial_weights_are_determined_by_generator(make):
     first, second, third = (flat(make(torch.Generator().manual_seed(seed))) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, second)
     assert (first != third).any()
 
 
-@every_kind
-def test_a_new_policy_rules_no_action_out(make):
-    observations = some_observations((20, 50))
+@all_policies
+def test_new_policy_gives_every_action_some_probability(make):
     policy = make(torch.Generator().manual_seed(0))
-    found = whole(policy, observations)
+    observations = random_observations(policy, (20, 50))
+    found = distribution_parameters(policy, observations)
     assert (found.abs().max() < 3.0) if action_shape(policy) else (found.exp().min() > 0.03)
 
 
-def test_its_weights_are_all_that_it_is(policy):
-    """Loaded into another of its kind, they give the same bits."""
+def test_policy_is_determined_by_its_state_dict(policy):
+    """Its weights, loaded into another policy of its kind, give the same bits."""
     other = randomise(deepcopy(policy), seed=6)
-    observations = some_observations()
-    assert not torch.equal(whole(other, observations), whole(policy, observations))
+    observations = random_observations(policy)
+    assert not torch.equal(distribution_parameters(other, observations), distribution_parameters(policy, observations))
     other.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
-    assert torch.equal(whole(other, observations), whole(policy, observations))
+    assert torch.equal(distribution_parameters(other, observations), distribution_parameters(policy, observations))
     actors = [p.actor() for p in (policy, other)]
     memories = [actor.memory(K) for actor in actors]
     for t in range(T):

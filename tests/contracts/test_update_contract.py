@@ -1,4 +1,4 @@
-"""What every update must keep: it goes on where it stopped, rests without a gradient, and never breaks a policy."""
+"""The contract of updates: they resume from their state, rest without a gradient, and keep weights finite."""
 
 import math
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from aggrevated.updates.safe_step import MAX_HALVINGS
 from helpers.parser_policies import WIDTH, corpus, demonstrated, features_of
 from helpers.tiny_mdp import flat, random_costs, random_trajectories, randomise, with_vectors
 
-UPDATES = {  # those that any policy may be learned by
+UPDATES = {  # for any policy
     "regular, Adam": lambda rate=0.01: RegularUpdate(rate),
     "regular, plain": lambda rate=0.1: RegularUpdate(rate, torch.optim.SGD),
     "regular, momentum": lambda rate=0.1: RegularUpdate(
@@ -73,26 +73,26 @@ def one_hot_observations(n, scale=1.0):
     return replace(trajectories, observations=shown), costs
 
 
-def parses(n, scale=1.0):
-    """Parses by the expert, and what any other action than its own costs."""
-    trajectories, advised = demonstrated(PAGES, n, count=4)
-    return trajectories, replace(advised, values=advised.values * np.float32(scale))
+def demonstrations(n, scale=1.0):
+    """Return parses by the expert, and the zero-one costs of all actions."""
+    trajectories, costs = demonstrated(PAGES, n, count=4)
+    return trajectories, replace(costs, values=costs.values * np.float32(scale))
 
 
 def kernel_machine(seed):
-    """One that all actions are alike to, whatever the seed."""
+    """Return a kernel policy that is uniform, for any seed."""
     policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4)
     return policy.with_pages(features_of(PAGES), PAGES.lengths)
 
 
 @dataclass(frozen=True)
 class Case:
-    """An update with a policy and a problem that fit it."""
+    """An update, with a policy and data for it."""
 
-    make: Callable[..., Update]  # with a learning rate or what it has for one, or without
+    make: Callable[..., Update]  # from a learning rate or similar setting, or without
     policy: Callable[[int], Policy]  # from a seed
     data: Callable[..., tuple[Trajectories, CostToGo]] = gaussian_observations  # from n and a scale of the costs
-    by_gradient: bool = True  # whether θ moves step by step, and not by a fit to all the data
+    by_gradient: bool = True  # whether it is one gradient step, not a fit to all data
 
 
 CASES = {
@@ -117,7 +117,7 @@ for form, eta in {"all data": 0.0, "newest data": 1.0}.items():
 CASES["support vectors, kernel machine"] = Case(
     lambda rate=10.0: SupportVectorUpdate(regularisation=rate, buffer_size=10),
     kernel_machine,
-    parses,
+    demonstrations,
     by_gradient=False,
 )
 CASES |= {
@@ -145,19 +145,19 @@ def run(case, update, policy, iterations):
     return [update(policy, all_actions_loss, *case.data(n)) for n in iterations]
 
 
-def copied(tensors):
-    """A state or weights, safe from whatever happens to the originals."""
+def copy_tensors(tensors):
+    """Return a copy of a state or of weights."""
     return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
 def assert_equal(one, other):
-    """The same names with the same bits."""
+    """Assert that names and bits are the same."""
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_every_update_in_the_folder_of_updates_is_here():
-    """A new one must be added to the cases: what is called, and has `state` and `restore`, is an update."""
+def test_update_contract_covers_every_update_class():
+    """A new update needs a case: every class with `__call__`, `state` and `restore` is an update."""
     modules = [import_module(f"aggrevated.updates.{one.name}") for one in iter_modules(aggrevated.updates.__path__)]
     classes = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
     found = {
@@ -167,7 +167,7 @@ def test_every_update_in_the_folder_of_updates_is_here():
 
 
 @every_case
-def test_it_goes_downhill(case):
+def test_update_lowers_loss(case):
     policy = case.policy(0)
     update = case.make()
     trajectories, costs = case.data(0)
@@ -175,18 +175,18 @@ def test_it_goes_downhill(case):
     for _ in range(10):
         step = update(policy, all_actions_loss, trajectories, costs)
     assert all_actions_loss(policy, trajectories, costs).item() < before
-    assert step.halvings == 0
+    assert step.step_halvings == 0
     if case.by_gradient:
         assert 0 < step.kl < 0.5 and step.gradient_norm > 0
 
 
 @every_case
-def test_state_and_restore_go_on_with_identical_bits(case):
+def test_update_resumes_from_state_with_identical_bits(case):
     straight = case.make()
     policy = case.policy(0)
     run(case, straight, policy, range(3))
-    state = copied(straight.state())
-    weights = copied(policy.state_dict())
+    state = copy_tensors(straight.state())
+    weights = copy_tensors(policy.state_dict())
     steps = run(case, straight, policy, range(3, 6))
 
     resumed = case.make()
@@ -198,23 +198,23 @@ def test_state_and_restore_go_on_with_identical_bits(case):
 
 
 @every_case
-def test_what_state_gave_does_not_change_afterwards(case):
+def test_update_state_is_a_copy(case):
     update = case.make()
     policy = case.policy(0)
     run(case, update, policy, range(2))
     state = update.state()
-    before = copied(state)
+    before = copy_tensors(state)
     run(case, update, policy, range(2, 4))
     assert_equal(state, before)
 
 
 @every_case
-def test_what_was_restored_from_does_not_change_afterwards(case):
-    """One checkpoint in memory, two runs from it: the second must not find the first one's moments."""
+def test_update_restore_copies_state(case):
+    """One checkpoint in memory, two runs from it: the second must not get the moments of the first."""
     first = case.make()
     run(case, first, case.policy(0), range(2))
-    state = copied(first.state())
-    before = copied(state)
+    state = copy_tensors(first.state())
+    before = copy_tensors(state)
     second = case.make()
     second.restore(state)
     run(case, second, case.policy(0), range(2, 4))
@@ -222,7 +222,7 @@ def test_what_was_restored_from_does_not_change_afterwards(case):
 
 
 @every_case
-def test_state_before_the_first_step_is_nothing(case):
+def test_update_state_is_empty_before_first_step(case):
     update = case.make()
     assert update.state() == {}
     update.restore({})
@@ -230,7 +230,7 @@ def test_state_before_the_first_step_is_nothing(case):
 
 
 @every_case
-def test_what_it_is_given_does_not_change(case):
+def test_update_does_not_modify_inputs(case):
     trajectories, costs = case.data(0)
     before = deepcopy((trajectories, costs))
     case.make()(case.policy(0), all_actions_loss, trajectories, costs)
@@ -240,19 +240,19 @@ def test_what_it_is_given_does_not_change(case):
 
 
 @every_gradient
-def test_without_a_gradient_nothing_changes(case):
+def test_gradient_update_without_gradient_keeps_policy(case):
     policy = case.policy(0)
     (trajectories, costs) = case.data(0)
     before = flat(policy)
     step = case.make()(policy, all_actions_loss, trajectories, replace(costs, values=np.zeros_like(costs.values)))
     np.testing.assert_array_equal(flat(policy), before)
-    assert (step.loss, step.gradient_norm, step.halvings) == (0.0, 0.0, 0)
+    assert (step.loss, step.gradient_norm, step.step_halvings) == (0.0, 0.0, 0)
     assert step.kl == pytest.approx(0.0, abs=1e-7)
 
 
 @every_case
 @pytest.mark.parametrize("scale", [1e-30, 1e10, 1e30, 1e37])
-def test_huge_costs_never_break_the_policy(case, scale):
+def test_update_keeps_policy_finite_with_huge_costs(case, scale):
     policy = case.policy(0)
     update = case.make()
     for n in range(3):
@@ -265,36 +265,36 @@ def test_huge_costs_never_break_the_policy(case, scale):
 @every_case
 @pytest.mark.parametrize("rate", [1e10, 1e30])
 @pytest.mark.parametrize("loss", [all_actions_loss, best_action_nll_loss])
-def test_a_huge_learning_rate_never_breaks_the_policy(case, rate, loss):
+def test_update_keeps_policy_finite_with_huge_learning_rate(case, rate, loss):
     policy = case.policy(0)
     update = case.make(rate)
     for n in range(3):
         step = update(policy, loss, *case.data(n))
         assert_sound(policy, case)
-        assert 0 <= step.halvings <= MAX_HALVINGS
+        assert 0 <= step.step_halvings <= MAX_HALVINGS
 
 
 @every_case
-def test_the_numbers_of_a_step_are_finite_whatever_the_costs(case):
-    """They go into metrics.jsonl, and JSON knows no infinity."""
+def test_update_result_is_finite_with_huge_costs(case):
+    """They are written to metrics.jsonl, and JSON has no infinity."""
     step = case.make()(case.policy(0), all_actions_loss, *case.data(0, scale=1e30))
     assert all(math.isfinite(number) for number in (step.loss, step.gradient_norm, step.kl)), step
 
 
 @every_gradient
-def test_halvings_are_counted(case):
-    """A step that is hundreds of times too long is either shortened to max_kl or not taken, and says so."""
+def test_gradient_update_counts_step_halvings(case):
+    """A step that is hundreds of times too long is shortened to max_kl or not taken, and the result says so."""
     update = case.make(1e4)
     policy = case.policy(0)
     update.max_kl = 0.01
     before = flat(policy)
     step = update(policy, all_actions_loss, *case.data(0))
-    assert step.halvings > 0 and step.kl <= 0.01
-    assert (step.halvings == MAX_HALVINGS) == bool((flat(policy) == before).all())
+    assert step.step_halvings > 0 and step.kl <= 0.01
+    assert (step.step_halvings == MAX_HALVINGS) == bool((flat(policy) == before).all())
 
 
 def assert_sound(policy, case):
-    """Every weight and every probability is a number."""
+    """Assert that every weight and every probability is finite."""
     trajectories, _ = case.data(0)
     observations = torch.from_numpy(trajectories.observations)
     mask = torch.from_numpy(trajectories.mask)
@@ -305,7 +305,7 @@ def assert_sound(policy, case):
     torch.testing.assert_close(probs.sum(-1), torch.ones(mask.shape), rtol=0, atol=1e-5)
 
 
-# ---- vectors as actions, for those that any policy may be learned by
+# ---- continuous actions, for the updates of any policy
 
 make_update = pytest.mark.parametrize("make", UPDATES.values(), ids=UPDATES)
 every_policy = pytest.mark.parametrize("kind", KINDS)
@@ -313,8 +313,8 @@ every_policy = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 @pytest.mark.parametrize("name", [name for name in UPDATES if name != "follow the leader"])
-def test_continuous_actions_with_a_memory(cell, name):
-    """As in REINFORCE: a step makes the vectors taken more likely where they were cheap, less where they were dear."""
+def test_update_of_recurrent_gaussian_policy_prefers_cheap_actions(cell, name):
+    """As in REINFORCE, a step makes cheap actions more likely and expensive ones less likely."""
     policy = randomise(RecurrentPolicy(3, GaussianHead(2), 4, cell), 0)
     update = UPDATES[name]()
     trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
@@ -330,32 +330,32 @@ def test_continuous_actions_with_a_memory(cell, name):
 
     before = weighted_log_likelihood()
     step = update(policy, taken_action_loss, trajectories, costs)
-    assert step.halvings < 2 and 0 < step.kl < 0.5 and step.gradient_norm > 0
+    assert step.step_halvings < 2 and 0 < step.kl < 0.5 and step.gradient_norm > 0
     assert weighted_log_likelihood() < before
     assert np.isfinite(flat(policy)).all()
 
 
 def vectors(n, scale=1.0):
-    """Gaussian trajectories with the cost-to-go of what was done, and with what an expert advised."""
+    """Return Gaussian trajectories with the cost-to-go of taken actions and with expert actions."""
     trajectories = with_vectors(random_trajectories(seed=n, dtype=np.float32), size=2, seed=n)
     costs = random_costs(trajectories, actions=None, seed=n, scale=scale)
-    advice = with_vectors(trajectories, size=2, seed=n + 100).actions
-    return trajectories, CostToGo(costs.values, costs.weight, expert_actions=advice)
+    expert_actions = with_vectors(trajectories, size=2, seed=n + 100).actions
+    return trajectories, CostToGo(costs.values, costs.weight, expert_actions=expert_actions)
 
 
 def loss_for(update):
-    """Follow the leader has no use for the cost of what was done in the past."""
+    """Return a loss that the update accepts: follow the leader rejects costs of taken actions."""
     return best_action_nll_loss if isinstance(update, FollowTheLeaderUpdate) else taken_action_loss
 
 
 def gaussian(kind, seed=0):
-    """The policy of that kind, for vectors."""
+    """Return a Gaussian policy of that kind."""
     return randomise(KINDS[kind](GaussianHead(2)), seed)
 
 
 @every_policy
 @make_update
-def test_gaussian_policies_go_on_with_identical_bits(make, kind):
+def test_update_of_gaussian_policy_resumes_with_identical_bits(make, kind):
     straight = make()
     policy = gaussian(kind)
     loss = loss_for(straight)
@@ -374,7 +374,7 @@ def test_gaussian_policies_go_on_with_identical_bits(make, kind):
 @every_policy
 @make_update
 @pytest.mark.parametrize("scale", [1e-30, 1e10, 1e30])
-def test_huge_costs_never_break_a_gaussian_policy(make, kind, scale):
+def test_update_keeps_gaussian_policy_finite_with_huge_costs(make, kind, scale):
     policy = gaussian(kind)
     update = make()
     for n in range(3):

@@ -12,14 +12,14 @@ from aggrevated.core.hardware import THREAD_POOL_VARIABLES, reraise_memory_error
 LOOK = """
 import os, sys
 from threadpoolctl import threadpool_info
-from aggrevated.core.hardware import POOLS, one_thread
+from aggrevated.core.hardware import THREAD_POOL_VARIABLES, single_thread
 
 def threads():
     pools = [pool["num_threads"] for pool in threadpool_info()]
     return pools + ([sys.modules["torch"].get_num_threads()] if "torch" in sys.modules else [])
 
 def environment():
-    return [os.environ.get(name) for name in POOLS]
+    return [os.environ.get(name) for name in THREAD_POOL_VARIABLES]
 
 def pinned():
     return environment() == ["1"] * 3 and set(threads()) <= {1}
@@ -41,7 +41,7 @@ def test_what_is_loaded_already_has_one_thread_for_the_time_and_then_its_own_aga
     run(f"""
 import {library}
 assert set(threads()) == {{2}}, threads()
-with one_thread():
+with single_thread():
     assert threads() and pinned(), threads()
 assert set(threads()) == {{2}} and environment() == ["2", None, None], threads()
 """)
@@ -50,7 +50,7 @@ assert set(threads()) == {{2}} and environment() == ["2", None, None], threads()
 @pytest.mark.parametrize("library", ["numpy", "torch", "scipy.linalg", "numpy, torch"])
 def test_what_is_loaded_within_has_one_thread(library):
     run(f"""
-with one_thread():
+with single_thread():
     import {library}
     assert threads() and pinned(), threads()
 assert environment() == ["2", None, None]
@@ -60,7 +60,7 @@ assert environment() == ["2", None, None]
 def test_a_library_that_is_loaded_beside_another_has_one_thread_too():
     run("""
 import numpy
-with one_thread():
+with single_thread():
     import torch, scipy.linalg
     torch.ones(300, 300) @ torch.ones(300, 300)
     assert pinned(), threads()
@@ -83,7 +83,7 @@ def elsewhere():
 if {loaded == "before"}:
     import torch
     assert elsewhere() == 2
-with one_thread():
+with single_thread():
     import torch
     assert elsewhere() == 1
 if {loaded == "before"}:
@@ -93,15 +93,15 @@ if {loaded == "before"}:
 
 @pytest.mark.parametrize("pool", THREAD_POOL_VARIABLES)
 def test_whatever_the_environment_says(pool):
-    run("with one_thread():\n    import torch\n    assert pinned(), threads()", **{pool: "2"})
+    run("with single_thread():\n    import torch\n    assert pinned(), threads()", **{pool: "2"})
 
 
 def test_nested_and_after_an_error():
     run("""
 import torch
 try:
-    with one_thread():
-        with one_thread():
+    with single_thread():
+        with single_thread():
             assert pinned()
         assert pinned(), (threads(), environment())
         raise KeyError

@@ -13,7 +13,6 @@ from aggrevated.core.statistics import (
     ranks,
     standard_error,
     standard_error_of_ratio,
-    variance_explained,
 )
 
 
@@ -38,22 +37,6 @@ def test_the_interval_of_equal_trials_is_a_point() -> None:
 
 def test_ranks_of_equal_values_are_the_mean_of_their_places() -> None:
     np.testing.assert_array_equal(ranks(np.array([3.0, 1.0, 3.0, -np.inf])), [3.5, 2.0, 3.5, 1.0])
-
-
-def test_the_variance_explained_by_hand() -> None:
-    levels = np.array([0, 0, 1, 1])
-    values = np.array([0.0, 2.0, 4.0, 6.0])
-    assert variance_explained(levels, values) == pytest.approx(1 - 4 / 20 * 3 / 2)  # within 4, total 20, n 4, k 2
-    assert variance_explained(levels, np.array([1.0, 1.0, 2.0, 2.0])) == 1.0
-    assert variance_explained(levels, np.zeros(4)) == 0.0
-    assert variance_explained(np.zeros(4), values) == 0.0
-    assert variance_explained(np.arange(4), values) == 0.0  # a level for each value explains nothing
-
-
-def test_levels_drawn_by_chance_explain_nothing_in_the_mean() -> None:
-    draw = np.random.default_rng(0)
-    shares = [variance_explained(draw.integers(5, size=15), draw.normal(size=15)) for _ in range(300)]
-    assert np.mean(shares) < 0.15 and np.median(shares) < 0.05  # η² would be 4/14 = 0.29 in the mean
 
 
 def test_standard_errors_by_hand() -> None:

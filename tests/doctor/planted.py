@@ -1,4 +1,4 @@
-"""Faults, planted into shipped experts and simulators."""
+"""Faults, planted into builtin experts and simulators."""
 
 from __future__ import annotations
 
@@ -118,46 +118,46 @@ class Forgetful:
         return following, cost + (self.count > self.every), done
 
 
-def noise(states: Array, actions: int) -> Array:
+def state_noise(states: Array, actions: int) -> Array:
     """[n, A], of variance 1, and always the same for a state."""
     sums = np.asarray(states, float) @ np.linspace(1, 2, states.shape[1]) * 1e4
     waves = np.sin(sums[:, None] + 7.3 * np.arange(actions)) * 1e4
     return np.asarray((waves - np.floor(waves) - 0.5) * np.sqrt(12))
 
 
-def noisy(q: Array, states: Array) -> Array:
-    return q + 9.0 * noise(states, q.shape[1])  # V varies by 9 where the expert comes to
+def add_noise(q: Array, states: Array) -> Array:
+    return q + 9.0 * state_noise(states, q.shape[1])  # V varies by 9 where the expert comes to
 
 
-def elsewhere(q: Array, states: Array) -> Array:
+def q_of_acrobot_expert(q: Array, states: Array) -> Array:
     """What Acrobot's expert would say, who is shown a cart and a pole."""
     seen = np.concatenate([states, states[:, :2]], axis=1).astype(np.float32)
     return np.asarray(load_expert("acrobot", Acrobot(200)).q(seen)[:, :2])  # type: ignore[union-attr]
 
 
-def mistaken(expert: Any) -> Callable[[Array, Array], Array]:
+def swap_pole_and_cart(expert: Any) -> Callable[[Array, Array], Array]:
     """What it would say if pole and cart were taken for each other."""
     return lambda q, states: expert.q(np.ascontiguousarray(states[:, [2, 3, 0, 1]]))
 
 
-def with_expert(make: Callable[[Simulator], Any], name: str = "cartpole", **settings: Any) -> Config:
+def config_with_expert(make: Callable[[Simulator], Any], name: str = "cartpole", **settings: Any) -> Config:
     """The task with an expert that is made of its own one."""
     task = find_task(name)
     assert isinstance(task.problem, ControlProblem)
     shipped = task.problem.expert
-    world = replace(task.problem, expert="", make_expert=lambda sim: make(load_expert(shipped, sim)), **settings)
-    return resolve_config(replace(task, problem=world))
+    problem = replace(task.problem, expert="", make_expert=lambda sim: make(load_expert(shipped, sim)), **settings)
+    return resolve_config(replace(task, problem=problem))
 
 
-def in_world(make: Callable[[int], Simulator], **settings: Any) -> Config:
+def config_with_simulator(make: Callable[[int], Simulator], **settings: Any) -> Config:
     """CartPole's task in another simulator."""
     task: Task = find_task("cartpole")
     assert isinstance(task.problem, ControlProblem)
     return resolve_config(replace(task, problem=replace(task.problem, make=make, **settings)))
 
 
-def trained_on_normalised(folder: Path) -> Config:
-    """CartPole's expert as if its training had normalised observations, and without what did."""
+def config_trained_on_normalized(folder: Path) -> Config:
+    """CartPole's expert as if its training had normalized observations, and without what did."""
     weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     mean = np.array([0.3, -0.3, 0.0, 0.0])
     scale = np.array([0.9, 0.8, 0.05, 0.25])
@@ -166,53 +166,58 @@ def trained_on_normalised(folder: Path) -> Config:
     matrix = weights[first].clone()
     weights[bias] = weights[bias] + matrix @ matrix.new_tensor(mean)
     weights[first] = matrix * matrix.new_tensor(scale)
-    path = folder / "normalised.safetensors"
+    path = folder / "normalized.safetensors"
     save_checksummed(path, weights, card)
     return resolve_config("cartpole", expert=str(path))
 
 
-def faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
+def make_faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
     """By name: the config of a patient, and which checks may find what ails it."""
     swapped = lambda q, states: q[:, ::-1]  # noqa: E731
     return {
-        "negated Q": (lambda: with_expert(lambda e: Changed(e, lambda q, s: -q)), {"sign"}),
-        "negated Q, acting well": (lambda: with_expert(lambda e: Changed(e, lambda q, s: -q, False)), {"sign"}),
+        "negated Q": (lambda: config_with_expert(lambda e: Changed(e, lambda q, s: -q)), {"sign"}),
+        "negated Q, acting well": (lambda: config_with_expert(lambda e: Changed(e, lambda q, s: -q, False)), {"sign"}),
         "Q of another environment": (
-            lambda: with_expert(lambda e: Changed(e, elsewhere, False)),
+            lambda: config_with_expert(lambda e: Changed(e, q_of_acrobot_expert, False)),
             {"sign", "calibration"},
         ),
         "Q of another cart": (
-            lambda: with_expert(lambda e: Changed(e, mistaken(e), False)),
+            lambda: config_with_expert(lambda e: Changed(e, swap_pole_and_cart(e), False)),
             {"agreement", "calibration"},
         ),
         "discount 0.9 as 1": (
-            lambda: with_expert(lambda e: Discounted(e, CartPole(500), 0.9, 1.0, 80)),
+            lambda: config_with_expert(lambda e: Discounted(e, CartPole(500), 0.9, 1.0, 80)),
             {"discount"},
         ),
         "horizon halved": (lambda: resolve_config("cartpole", horizon=250), {"horizon"}),
         "horizon halved, few cut": (lambda: resolve_config("acrobot", horizon=100), {"horizon"}),
         "horizon half as long again": (lambda: resolve_config("hopper", horizon=150), {"horizon"}),
-        "constant Q": (lambda: with_expert(lambda e: Changed(e, lambda q, s: 0 * q + 7.0)), {"noise"}),
-        "noise as large as the signal": (lambda: with_expert(lambda e: Changed(e, noisy)), {"noise"}),
-        "noise, acting well": (lambda: with_expert(lambda e: Changed(e, noisy, False)), {"noise"}),
-        "wrong action order": (lambda: with_expert(lambda e: Changed(e, swapped)), {"actions"}),
+        "constant Q": (lambda: config_with_expert(lambda e: Changed(e, lambda q, s: 0 * q + 7.0)), {"noise"}),
+        "noise as large as the signal": (lambda: config_with_expert(lambda e: Changed(e, add_noise)), {"noise"}),
+        "noise, acting well": (lambda: config_with_expert(lambda e: Changed(e, add_noise, False)), {"noise"}),
+        "wrong action order": (lambda: config_with_expert(lambda e: Changed(e, swapped)), {"actions"}),
         "wrong action order of three": (
-            lambda: with_expert(lambda e: Changed(e, lambda q, s: q[:, [1, 2, 0]]), "acrobot"),
+            lambda: config_with_expert(lambda e: Changed(e, lambda q, s: q[:, [1, 2, 0]]), "acrobot"),
             {"actions"},
         ),
-        "a snapshot that forgets a counter": (lambda: in_world(lambda h: Forgetful(CartPole(h))), {"snapshot"}),
-        "missing normalisation": (lambda: trained_on_normalised(folder), {"training", "scales"}),
+        "a snapshot that forgets a counter": (
+            lambda: config_with_simulator(lambda h: Forgetful(CartPole(h))),
+            {"snapshot"},
+        ),
+        "missing normalization": (lambda: config_trained_on_normalized(folder), {"training", "scales"}),
         "negated V": (
-            lambda: with_expert(lambda e: ChangedCritic(e, lambda v, s: -v), "hopper"),
+            lambda: config_with_expert(lambda e: ChangedCritic(e, lambda v, s: -v), "hopper"),
             {"sign"},
         ),
         "noisy V": (
-            lambda: with_expert(lambda e: ChangedCritic(e, lambda v, s: v + 20 * noise(s, 1)[:, 0]), "hopper"),
+            lambda: config_with_expert(
+                lambda e: ChangedCritic(e, lambda v, s: v + 20 * state_noise(s, 1)[:, 0]), "hopper"
+            ),
             {"noise"},
         ),
         "vectors turned": (
-            lambda: with_expert(lambda e: ChangedCritic(e, turn=lambda a: -a), "hopper"),
+            lambda: config_with_expert(lambda e: ChangedCritic(e, turn=lambda a: -a), "hopper"),
             {"actions"},
         ),
-        "worse than random": (lambda: with_expert(Contrary), {"return"}),
+        "worse than random": (lambda: config_with_expert(Contrary), {"return"}),
     }

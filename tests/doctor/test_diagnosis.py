@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted import Forgetful, in_world, with_expert
+from planted import Forgetful, config_with_expert, config_with_simulator
 
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
@@ -47,20 +47,20 @@ class Broken(Raising):
         return np.full(len(states), np.nan)
 
 
-def test_an_expert_that_raises_is_a_finding_with_a_remedy() -> None:
-    diagnosis = diagnose(with_expert(Raising), episodes=10, seconds=1.5)
+def test_diagnose_reports_an_expert_that_raises_with_a_remedy() -> None:
+    diagnosis = diagnose(config_with_expert(Raising), episodes=10, seconds=1.5)
     raised = {one.check: one for one in diagnosis.faults}
     assert "no costs today" in raised["sign"].sentence and raised["sign"].remedy == "mend its q"
 
 
-def test_an_expert_that_cannot_act_is_told_at_once() -> None:
-    diagnosis = diagnose(with_expert(Broken), episodes=10, seconds=1)
+def test_diagnose_stops_at_an_expert_that_cannot_act() -> None:
+    diagnosis = diagnose(config_with_expert(Broken), episodes=10, seconds=1)
     assert [one.check for one in diagnosis.findings] == ["parts"] and diagnosis.verdict == "fault"
     assert diagnosis.recommendation is None and "not finite" in diagnosis.findings[0].sentence
 
 
-def test_an_expert_that_only_acts_is_rolled_out() -> None:
-    diagnosis = diagnose(with_expert(Silent), episodes=20, seconds=2)
+def test_diagnose_rolls_out_an_expert_that_only_acts() -> None:
+    diagnosis = diagnose(config_with_expert(Silent), episodes=20, seconds=2)
     assert not diagnosis.faults
     assert not {"sign", "noise", "calibration"} & {one.check for one in diagnosis.findings}
     advice = diagnosis.recommendation
@@ -68,17 +68,17 @@ def test_an_expert_that_only_acts_is_rolled_out() -> None:
     assert advice.parts["oracle"] > 0
 
 
-def test_it_can_be_written_as_json() -> None:
+def test_diagnosis_can_be_written_as_json() -> None:
     diagnosis = diagnose(resolve_config("cartpole", horizon=60), episodes=10, seconds=1)
     facts = json.loads(json.dumps(diagnosis.to_dict(), allow_nan=False))
     assert facts["task"] == "cartpole" and facts["recommendation"]["command"].endswith("--horizon 60")
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_diagnose_refuses_invalid_arguments() -> None:
     with pytest.raises(UsageError, match="seconds"):
         diagnose(resolve_config("cartpole"), seconds=0)
     with pytest.raises(UsageError, match="doctor"):
-        diagnose(resolve_config("cartpole").__class__(**{**vars(resolve_config("cartpole")), "world": NoControl()}))
+        diagnose(resolve_config("cartpole").__class__(**{**vars(resolve_config("cartpole")), "problem": NoControl()}))
 
 
 class NoControl:
@@ -87,10 +87,10 @@ class NoControl:
     name = "paper"
 
 
-def test_a_counter_is_missed_only_where_it_matters() -> None:
-    patient = Examination(in_world(lambda h: Forgetful(CartPole(h), every=10**6)), episodes=8)
+def test_check_markov_state_reports_a_hidden_counter_only_if_it_matters() -> None:
+    patient = Examination(config_with_simulator(lambda h: Forgetful(CartPole(h), every=10**6)), episodes=8)
     assert [one.verdict for one in check_markov_state(patient)] == ["fine"]
-    again = replace(patient, config=in_world(lambda h: Forgetful(CartPole(h), every=300)))
+    again = replace(patient, config=config_with_simulator(lambda h: Forgetful(CartPole(h), every=300)))
     assert [one.verdict for one in check_markov_state(again)] == ["fault"]
 
 
@@ -107,8 +107,8 @@ class HalfLegal:
         return np.stack([state[:, 0] > -0.02, np.ones(len(state), bool)], axis=1)
 
 
-def test_an_expert_that_breaks_the_rules_is_told_so() -> None:
-    diagnosis = diagnose(in_world(lambda h: HalfLegal(CartPole(h))), episodes=10, seconds=1)
+def test_diagnose_reports_illegal_actions_of_the_expert() -> None:
+    diagnosis = diagnose(config_with_simulator(lambda h: HalfLegal(CartPole(h))), episodes=10, seconds=1)
     assert diagnosis.verdict == "fault" and "illegal action" in diagnosis.findings[0].sentence
 
 
@@ -130,6 +130,6 @@ class TwoMinds:
         return np.asarray(self.expert.q(states).min(axis=1) + 5.0)
 
 
-def test_v_must_be_the_least_of_q() -> None:
-    found = [*check_greedy_consistency(Examination(with_expert(TwoMinds), episodes=8, seconds=3))]
+def test_check_greedy_consistency_warns_if_v_is_not_the_minimum_of_q() -> None:
+    found = [*check_greedy_consistency(Examination(config_with_expert(TwoMinds), episodes=8, seconds=3))]
     assert [one.verdict for one in found] == ["fine", "warning"] and "V is not the least of Q" in found[1].sentence

@@ -10,7 +10,7 @@ from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators.cartpole import CartPole
 
 
-def test_undiscounted_it_is_what_the_monte_carlo_oracle_finds() -> None:
+def test_run_discounted_rollouts_undiscounted_matches_the_monte_carlo_oracle() -> None:
     simulator = CartPole(120)
     expert = load_expert("cartpole", simulator)
     of = roll_in(simulator, RollInPolicy(expert, None, 1.0), derive_seeds(0, SeedPurpose.TEST, 0, 6))

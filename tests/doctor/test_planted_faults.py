@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from planted import faults
+from planted import make_faults
 
 from aggrevated.config import Config
 from aggrevated.config.resolver import resolve_config
@@ -16,10 +16,10 @@ PATIENTS = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", list(faults(Path())))
-def test_every_planted_fault_is_found(name: str, seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", list(make_faults(Path())))
+def test_diagnose_finds_every_planted_fault(name: str, seed: int, tmp_path: Path) -> None:
     make: Callable[[], Config]
-    make, by = faults(tmp_path)[name]
+    make, by = make_faults(tmp_path)[name]
     diagnosis = diagnose(make(), episodes=40, seed=seed, seconds=4)
     assert by & {one.check for one in diagnosis.faults}, diagnosis.to_dict()
     assert diagnosis.verdict == "fault"
@@ -28,7 +28,7 @@ def test_every_planted_fault_is_found(name: str, seed: int, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", PATIENTS)
-def test_nothing_is_found_on_the_shipped_experts(name: str, seed: int) -> None:
+def test_diagnose_finds_no_fault_in_builtin_experts(name: str, seed: int) -> None:
     diagnosis = diagnose(resolve_config(name), episodes=40, seed=seed, seconds=4)
     wrong = [one for one in diagnosis.findings if one.verdict in ("fault", "warning")]
     assert not wrong, wrong

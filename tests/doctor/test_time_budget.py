@@ -5,11 +5,11 @@ import time
 from aggrevated.doctor.time_budget import run_largest_affordable
 
 
-def test_all_of_it_where_it_is_fast() -> None:
+def test_run_largest_affordable_runs_everything_when_fast() -> None:
     assert run_largest_affordable(lambda n: n, 1000, 5.0) == 1000
 
 
-def test_little_where_it_is_slow() -> None:
+def test_run_largest_affordable_runs_little_when_slow() -> None:
     def work(n: int) -> int:
         time.sleep(0.01 * n)
         return n
@@ -19,5 +19,5 @@ def test_little_where_it_is_slow() -> None:
     assert 8 <= run_largest_affordable(work, 1000, 0.6) < 240
 
 
-def test_never_more_than_there_is() -> None:
+def test_run_largest_affordable_never_exceeds_the_maximum() -> None:
     assert run_largest_affordable(lambda n: n, 3, 5.0) == 3

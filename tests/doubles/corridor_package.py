@@ -58,8 +58,8 @@ class Corridor:
     observation_space = Box(0.0, 100.0, (1,), np.float32)
     action_space = Discrete(2)
 
-    def initial(self, derive_seeds):
-        return np.zeros((len(derive_seeds), 1))
+    def reset(self, seeds):
+        return np.zeros((len(seeds), 1))
 
     def observe(self, state):
         return state.astype(np.float32)
@@ -99,7 +99,7 @@ class MoreWalks(EvaluationSettings):
 
     def measure(self, world: ProblemSettings, policy: Policy) -> dict[str, Any]:
         assert isinstance(world, CorridorWorld)
-        return world.walked(policy, self.walks, seed=77).facts()
+        return world.walked(policy, self.walks, seed=77).to_dict()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class CorridorWorld(ProblemSettings):
     """A corridor and somebody who knows the way."""
 
     name = "corridor"
-    measured = "steps saved"
+    metric_name = "steps saved"
     evaluation = MoreWalks
     turn: Any = field(default=None, compare=False)  # a part, which need not be a value that can be sent
     length: int = setting(5, "How long the corridor is.")
@@ -182,7 +182,7 @@ class SteppedSettings(OracleSettings):
     name = "stepped"
     weight: float = setting(1.0, "Of every cost.")
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS
 
     def build(self, simulator: Simulator, expert: Expert) -> SteppedOracle:
@@ -211,10 +211,10 @@ class PairSettings(HeadSettings):
     """Two choices at once, as one."""
 
     name = "pair"
-    finite = True
+    is_discrete = True
 
     @classmethod
-    def fits(cls, actions: Space[Any]) -> bool:
+    def accepts(cls, actions: Space[Any]) -> bool:
         return isinstance(actions, MultiDiscrete)
 
     def build(self, actions: Space[Any]) -> CategoricalHead:
@@ -238,12 +238,12 @@ STROLL = Method("Stroll", "random", EXPERT_ORACLE, ("all-actions",), ("signed", 
 TASK = Task(
     name="corridor",
     title="A corridor",
-    world=CorridorWorld(),
+    problem=CorridorWorld(),
     policy="tiny",
     components=(TinySettings,),
-    tuned=(Preset({"iterations": 12, "trajectories": 5}), Preset({"learning_rate": 0.2}, update="regular")),
+    presets=(Preset({"iterations": 12, "trajectories": 5}), Preset({"learning_rate": 0.2}, update="regular")),
 )
-WINDING = replace(TASK, name="winding", world=CorridorWorld(turn=lambda: "left"))
+WINDING = replace(TASK, name="winding", problem=CorridorWorld(turn=lambda: "left"))
 POINTS = {
     "aggrevated.tasks": "corridor = corridor_package:TASK\nwinding = corridor_package:WINDING",
     "aggrevated.policies": "tiny = corridor_package:TinySettings",

@@ -166,7 +166,7 @@ class OtherSentences(EvaluationSettings):
     def measure(self, world: ProblemSettings, policy: Policy) -> dict[str, Any]:
         assert isinstance(world, TaggerWorld)
         others = corpus(self.sentences, self.seed, world.features)
-        return world.tagged(policy, Tagging(others, np.arange(self.sentences))).facts()
+        return world.tagged(policy, Tagging(others, np.arange(self.sentences))).to_dict()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +174,7 @@ class TaggerWorld(ProblemSettings):
     """Generated sentences: of ten, eight to learn from, one to choose on, one to report."""
 
     name = "tagger"
-    measured = "accuracy"
+    metric_name = "accuracy"
     digits = 3
     protocol_settings = ("sentences", "data_seed")
     evaluation = OtherSentences
@@ -234,7 +234,7 @@ def tagged_words(tagging: Tagging) -> list[tuple[str, int]]:
 TASK = Task(
     name="tagger",
     title="A tagger",
-    world=TaggerWorld(),
-    usual=(Preset({"hidden": (32,), "iterations": 6}),),
+    problem=TaggerWorld(),
+    defaults=(Preset({"hidden": (32,), "iterations": 6}),),
 )
 POINTS = {"aggrevated.tasks": "tagger = tagger_package:TASK"}

@@ -44,22 +44,22 @@ def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
         "stepped",
         "--weight",
         "2",
-        "--combination-length",
+        "--length",
         "4",
     ]
     result = json.loads(said(capsys, "train", "corridor", *options, "--json"))
     assert result["task"] == "corridor" and result["update"] == "signed"
     assert result["initial_return"] < -8 and -5 < result["test_return"] <= -4 and result["episodes"] == 20
-    config = json.loads((Path(result["run"]) / "config.json").read_text())
+    config = json.loads((Path(result["run_folder"]) / "config.json").read_text())
     assert config["update"] == {"name": "signed", "step_size": 0.2}
     assert config["oracle"] == {"name": "stepped", "weight": 2.0}
     assert config["problem"] == {"name": "corridor", "length": 4} and config["policy"] == {"name": "tiny"}
 
-    evaluated = json.loads(said(capsys, "evaluate", result["run"], "--walks", "3", "--json"))
+    evaluated = json.loads(said(capsys, "evaluate", result["run_folder"], "--walks", "3", "--json"))
     assert evaluated["episodes"] == 3 and -6 < evaluated["test_return"] <= -4
-    longer = json.loads(said(capsys, "resume", result["run"], "--iterations", "14", "--json"))
+    longer = json.loads(said(capsys, "resume", result["run_folder"], "--iterations", "14", "--json"))
     assert longer["iterations"] == 14
-    assert (Path(result["run"]) / "curve.png").is_file()
+    assert (Path(result["run_folder"]) / "curve.png").is_file()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,10 @@ def test_a_head_for_other_actions_is_found_by_them(installed: Path) -> None:
 def test_the_docs_name_every_group_of_entry_points() -> None:
     text = (Path(__file__).parents[2] / "docs/architecture.md").read_text()
     for shelf in (*REGISTRIES.values(), HEAD_REGISTRY):
-        assert f"`{shelf.group}`" in text or f"`.{shelf.group.removeprefix('aggrevated.')}`" in text
+        assert (
+            f"`{shelf.entry_point_group}`" in text
+            or f"`.{shelf.entry_point_group.removeprefix('aggrevated.')}`" in text
+        )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         main(["train", "corridor", "--update", "signed", "--help"])
     text = capsys.readouterr().out
-    assert "--step-size" in text and "--combination-length" in text and "--delta-kl" not in text and "eager" in text
+    assert "--step-size" in text and "--length" in text and "--delta-kl" not in text and "eager" in text
     with pytest.raises(SystemExit) as caught:
         main(["train", "corridor", "--step-size", "0.1"])
     assert caught.value.code == 2

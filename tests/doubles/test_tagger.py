@@ -56,7 +56,7 @@ def test_nothing_in_src_knows_of_it() -> None:
 def test_it_learns_to_tag_better_than_by_the_most_frequent_tags(package: ModuleType) -> None:
     run = aggrevated.train(f"{NAME}:TASK", out="run")
     assert run.config.update.name == "exponentiated" and run.result().initial_return < 0.2
-    found = package.OtherSentences(sentences=300).measure(run.config.world, run.policy)
+    found = package.OtherSentences(sentences=300).measure(run.config.problem, run.policy)
     assert found["words"] > 3000 and found["expert_return"] == 1.0
     assert found["test_return"] > found["most_frequent"] + 0.025 > 0.9
     assert run.metrics()[-1].more["test_accuracy"] > found["most_frequent"]
@@ -67,7 +67,7 @@ def test_it_is_found_by_its_entry_point(offered: ModuleType, capsys: pytest.Capt
     few = ["--sentences", "60", "--features", "128", "--iterations", "2", "--trajectories", "10"]
     result = said(capsys, "train", "tagger", *few)
     assert result["task"] == "tagger" and result["iterations"] == 2 and result["words"] > 50
-    folder = str(result["run"])
+    folder = str(result["run_folder"])
     assert json.loads((Path(folder) / "config.json").read_text())["problem"] == {
         "name": "tagger", "sentences": 60, "features": 128, "data_seed": 0,
     }  # fmt: skip

@@ -18,33 +18,33 @@ from aggrevated.engines.processes import ProcessEngine
 from aggrevated.engines.serialization import CachedObject, deserialize, serialize
 
 
-def test_results_come_in_order(engine):
-    assert engine.map(work.plus, 100, list(range(9))) == list(range(100, 109))
-    assert engine.map(work.plus, 5, []) == []
+def test_engine_map_returns_results_in_order(engine):
+    assert engine.map(work.add, 100, list(range(9))) == list(range(100, 109))
+    assert engine.map(work.add, 5, []) == []
 
 
-def test_functions_of_a_script_travel_too(engine):
+def test_engine_map_runs_local_functions(engine):
     factor = 3
     assert engine.map(lambda shared, each: factor * shared * each, 2, [1, 2]) == [6, 12]
 
 
-def test_an_error_of_a_job_is_raised_here_with_its_type_and_sentence(engine):
+def test_engine_map_raises_the_error_of_a_job_with_its_type_and_message(engine):
     with pytest.raises(DataError, match=r"^the third is bad; mend it$"):
-        engine.map(work.fails, None, [1, 2, 3, 4])
-    assert engine.map(work.plus, 1, [1]) == [2]  # and the engine is still of use
+        engine.map(work.fail_on_three, None, [1, 2, 3, 4])
+    assert engine.map(work.add, 1, [1]) == [2]  # and the engine is still of use
 
 
-def test_an_error_that_cannot_travel_is_told_in_words(engine):
+def test_engine_map_describes_an_error_that_cannot_be_pickled(engine):
     with pytest.raises(Exception, match="odd"):
-        engine.map(work.odd_error, None, [1, 2])
+        engine.map(work.raise_unpicklable_error, None, [1, 2])
 
 
-def test_an_error_that_cannot_be_unpacked_is_told_in_words(engine):
+def test_engine_map_describes_an_error_that_cannot_be_unpickled(engine):
     with pytest.raises(Exception, match="this and that"):
-        engine.map(work.two_parts, None, [1])
+        engine.map(work.raise_two_parts_error, None, [1])
 
 
-def test_what_breaks_where_it_arrives_is_an_error_and_no_lost_worker(engine):
+def test_engine_map_raises_an_unpickling_error_without_losing_a_worker(engine):
     if isinstance(engine, InProcessEngine):
         pytest.skip("in process nothing travels")
     brittle = work.Brittle()
@@ -52,40 +52,40 @@ def test_what_breaks_where_it_arrives_is_an_error_and_no_lost_worker(engine):
     for shared in (brittle, CachedObject(brittle)):
         with pytest.raises(RuntimeError, match="there is no display here"):
             engine.map(work.ignore, shared, [1, 2])
-    assert engine.map(work.plus, 1, [1]) == [2]
+    assert engine.map(work.add, 1, [1]) == [2]
 
 
-def test_what_is_kept_travels_once_to_each_worker(engine):
+def test_cached_object_is_sent_once_to_each_worker(engine):
     kept = CachedObject(work.Costly(np.arange(4.0)))
     seen = []
     for factor in (1, 2, 3):
-        found = engine.map(work.total, (kept, factor), [1, 2, 3, 4])
+        found = engine.map(work.sum_shared, (kept, factor), [1, 2, 3, 4])
         assert [value for value, _, _ in found] == [6 * factor + each for each in (1, 2, 3, 4)]
         seen += [(pid, arrivals) for _, arrivals, pid in found]
     for pid in {pid for pid, _ in seen}:
         assert len({arrivals for who, arrivals in seen if who == pid}) == 1
 
 
-def test_who_waits_is_told(engine):
+def test_engine_map_reports_progress(engine):
     told = []
-    engine.map(work.slowly, 0.01, list(range(4)), told.append)
+    engine.map(work.sleep_and_return, 0.01, list(range(4)), told.append)
     assert told == sorted(told) and told[-1] == 4
 
 
-def test_the_job_of_a_worker_that_dies_is_done_again(engine, tmp_path):
+def test_engine_map_repeats_the_job_of_a_dead_worker(engine, tmp_path):
     if isinstance(engine, InProcessEngine):
         pytest.skip("in process there is no other worker")
-    assert engine.map(work.dies_once, str(tmp_path / "mark"), [1, 2, 3]) == [1, 2, 3]
+    assert engine.map(work.die_once, str(tmp_path / "mark"), [1, 2, 3]) == [1, 2, 3]
 
 
-def test_workers_use_one_thread_and_no_torch(engine):
+def test_engine_workers_use_one_thread_and_no_torch(engine):
     if isinstance(engine, InProcessEngine):
         pytest.skip("in process it is ours")
-    assert "torch" not in engine.map(work.loaded, None, [1])[0]
-    assert set(engine.map(work.threads, None, [1])[0]) == {1}
+    assert "torch" not in engine.map(work.list_modules, None, [1])[0]
+    assert set(engine.map(work.count_threads, None, [1])[0]) == {1}
 
 
-def test_what_is_kept_inside_of_what_is_kept_arrives():
+def test_serialize_supports_nested_cached_objects():
     inner = CachedObject((1, 2))
     data, parcels = serialize((CachedObject({"inner": inner}), inner))
     found = {}
@@ -95,12 +95,12 @@ def test_what_is_kept_inside_of_what_is_kept_arrives():
     assert outer.value["inner"] is other and other.value == (1, 2)
 
 
-def test_what_cannot_travel_is_refused_in_a_sentence():
+def test_serialize_refuses_unpicklable_objects_in_one_sentence():
     with pytest.raises(UsageError, match=r"^this cannot be sent to a worker .*: make simulator and expert picklable"):
         serialize(threading.Lock())
 
 
-def test_blocks_hold_every_lane_once():
+def test_split_into_blocks_holds_every_trajectory_once():
     lanes = np.arange(23)
     for engine in (
         IN_PROCESS,
@@ -117,7 +117,7 @@ def test_blocks_hold_every_lane_once():
 
 
 @pytest.mark.parametrize("kills", [6])
-def test_killed_workers_are_replaced_and_nothing_is_lost(kills):
+def test_process_engine_replaces_killed_workers_and_loses_nothing(kills):
     with ProcessEngine(2) as engine:
         stop = threading.Event()
 
@@ -132,35 +132,35 @@ def test_killed_workers_are_replaced_and_nothing_is_lost(kills):
         thread = threading.Thread(target=killer)
         thread.start()
         while not stop.is_set():
-            assert [each for each, _ in engine.map(work.slowly, 0.03, list(range(12)))] == list(range(12))
+            assert [each for each, _ in engine.map(work.sleep_and_return, 0.03, list(range(12)))] == list(range(12))
         thread.join()
         pids = [worker.process.pid for worker in engine._team]
     assert pids and not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-def test_a_job_that_kills_every_worker_is_given_up(monkeypatch):
+def test_process_engine_gives_up_a_job_that_kills_every_worker(monkeypatch):
     monkeypatch.setattr("aggrevated.engines.processes.WORKER_START_TIMEOUT", 3)
     with (
         ProcessEngine(1) as engine,
         pytest.raises(AggrevatedError, match=r"^3 workers were lost over one job, .* exit code 7"),
     ):
-        engine.map(work.dies_always, None, [1])
+        engine.map(work.die_always, None, [1])
 
 
 ORPHANS = """
 import os, sys, time
 sys.path.insert(0, {folder!r})
 import work
-from aggrevated.engines.processes import Processes
+from aggrevated.engines.processes import ProcessEngine
 
-engine = Processes(2)
-engine.map(work.slowly, 0.0, [1, 2])
+engine = ProcessEngine(2)
+engine.map(work.sleep_and_return, 0.0, [1, 2])
 print(*[worker.process.pid for worker in engine._team], flush=True)
-engine.map(work.slowly, 60.0, [1, 2])
+engine.map(work.sleep_and_return, 60.0, [1, 2])
 """
 
 
-def test_no_worker_outlives_a_parent_that_is_killed():
+def test_process_engine_workers_end_when_their_parent_is_killed():
     folder = str(Path(work.__file__).parent)
     command = [sys.executable, "-c", ORPHANS.format(folder=folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
@@ -168,12 +168,12 @@ def test_no_worker_outlives_a_parent_that_is_killed():
         assert len(pids) == 2
         parent.kill()
     until = time.monotonic() + 20
-    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+    while any(is_alive(pid) for pid in pids) and time.monotonic() < until:
         time.sleep(0.1)
-    assert not [pid for pid in pids if alive(pid)]
+    assert not [pid for pid in pids if is_alive(pid)]
 
 
-def alive(pid: str) -> bool:
+def is_alive(pid: str) -> bool:
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except FileNotFoundError:

@@ -15,15 +15,15 @@ from aggrevated.engines.ray import check_reachable
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'aggrevated[ray]'")
 
 
-def descendants(pid: int) -> set[int]:
+def list_descendants(pid: int) -> set[int]:
     """All processes below that one."""
     children = {
         int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
     }
-    return children.union(*(descendants(child) for child in children if Path(f"/proc/{child}").exists()))
+    return children.union(*(list_descendants(child) for child in children if Path(f"/proc/{child}").exists()))
 
 
-def listening(pids: set[int]) -> set[str]:
+def list_listening_addresses(pids: set[int]) -> set[str]:
     """The addresses, in hexadecimal, on which these processes listen for TCP."""
     own = {str(fd.readlink()) for pid in pids for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
     found = set()
@@ -35,25 +35,25 @@ def listening(pids: set[int]) -> set[str]:
     return found
 
 
-def test_a_ray_of_ones_own_listens_on_the_loopback_address_only(ray_engine):
-    ray_engine.map(work.plus, 1, [1, 2, 3])
-    below = descendants(os.getpid())
-    found = listening(below)
+def test_ray_engine_listens_on_the_loopback_address_only(ray_engine):
+    ray_engine.map(work.add, 1, [1, 2, 3])
+    below = list_descendants(os.getpid())
+    found = list_listening_addresses(below)
     loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
     assert found and found <= loopback, found
 
 
-def test_killed_workers_are_replaced_without_a_word(ray_engine, capfd):
+def test_ray_engine_replaces_killed_workers_silently(ray_engine, capfd):
     for _ in range(4):
-        pids = {pid for _, pid in ray_engine.map(work.slowly, 0.0, list(range(4)))}
+        pids = {pid for _, pid in ray_engine.map(work.sleep_and_return, 0.0, list(range(4)))}
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        assert [each for each, _ in ray_engine.map(work.slowly, 0.02, list(range(6)))] == list(range(6))
+        assert [each for each, _ in ray_engine.map(work.sleep_and_return, 0.02, list(range(6)))] == list(range(6))
     time.sleep(1.0)  # it tells a little later
     assert capfd.readouterr().out == ""
 
 
-def test_a_second_one_in_the_same_process_is_refused(ray_engine):
+def test_ray_engine_refuses_a_second_engine_in_the_same_process(ray_engine):
     from aggrevated.engines.ray import RayEngine
 
     with pytest.raises(UsageError, match=r"call ray\.shutdown\(\) first"):
@@ -69,12 +69,12 @@ def test_a_second_one_in_the_same_process_is_refused(ray_engine):
         ("ray://127.0.0.1:10001", UsageError, "must be HOST:PORT"),
     ],
 )
-def test_an_address_where_nobody_is(address, error, sentence):
+def test_check_reachable_refuses_unreachable_and_malformed_addresses(address, error, sentence):
     with pytest.raises(error, match=sentence):
         check_reachable(address)
 
 
-def test_a_ray_of_ones_own_is_no_ray_that_was_left_behind(monkeypatch):
+def test_start_ray_does_not_join_a_cluster_that_was_left_behind(monkeypatch):
     """Ray notes where its latest cluster is, and would connect to that one."""
     from aggrevated.engines import ray as module
 
@@ -88,6 +88,6 @@ def test_a_ray_of_ones_own_is_no_ray_that_was_left_behind(monkeypatch):
             asked.update(options)
 
     monkeypatch.setattr(module, "import_ray", Recorded)
-    monkeypatch.setattr(module, "silence", lambda: None)
+    monkeypatch.setattr(module, "silence_ray_logs", lambda: None)
     module.start_ray(2, None)
     assert asked["address"] == "local" and asked["_node_ip_address"] == "127.0.0.1"

@@ -27,7 +27,7 @@ RUNS = {
 
 
 @cache
-def result(name: str, folder, engine) -> dict:
+def run_result(name: str, folder, engine) -> dict:
     """All of it, but for when and where."""
     settings = dict(RUNS[name])
     run = train(settings.pop("task"), settings.pop("method", "aggrevated"), out=folder, engine=engine, **settings)
@@ -38,36 +38,36 @@ def result(name: str, folder, engine) -> dict:
         **found,
         "seconds": 0,
         "cpu_seconds": 0,
-        "run": "",
+        "run_folder": "",
         "config": (folder / "config.json").read_text(),
     }
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def in_process_result(tmp_path_factory):
     """What comes out in process, all lanes at once."""
     folder = tmp_path_factory.mktemp("alone")
-    return lambda name: result(name, folder / name, IN_PROCESS)
+    return lambda name: run_result(name, folder / name, IN_PROCESS)
 
 
 @pytest.mark.parametrize("block", [1, 7, 50])
 @pytest.mark.parametrize("name", RUNS)
-def test_blocks_change_nothing(name, block, alone, tmp_path):
-    assert result(name, tmp_path / "run", InProcessEngine(block)) == alone(name)
+def test_run_result_does_not_depend_on_the_block_size(name, block, in_process_result, tmp_path):
+    assert run_result(name, tmp_path / "run", InProcessEngine(block)) == in_process_result(name)
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_processes_change_nothing(name, alone, tmp_path):
+def test_run_result_is_the_same_in_processes(name, in_process_result, tmp_path):
     with ProcessEngine(2, block=3) as engine:
-        assert result(name, tmp_path / "run", engine) == alone(name)
+        assert run_result(name, tmp_path / "run", engine) == in_process_result(name)
 
 
 @pytest.mark.parametrize("name", ["cartpole", "lstm", "hopper", "algebra"])
-def test_ray_changes_nothing(name, alone, tmp_path, ray_engine):
-    assert result(name, tmp_path / "run", ray_engine) == alone(name)
+def test_run_result_is_the_same_on_ray(name, in_process_result, tmp_path, ray_engine):
+    assert run_result(name, tmp_path / "run", ray_engine) == in_process_result(name)
 
 
-def test_a_run_goes_on_with_another_engine(alone, tmp_path):
+def test_run_resumes_with_another_engine(in_process_result, tmp_path):
     class StoppedError(Exception):
         pass
 
@@ -80,13 +80,13 @@ def test_a_run_goes_on_with_another_engine(alone, tmp_path):
         train(settings.pop("task"), out=tmp_path / "run", progress=stop, engine=engine, **settings)
     run = Run.open(tmp_path / "run")
     run_to_end(run)
-    assert run.result().weights_sha256 == alone("cartpole")["weights_sha256"]
+    assert run.result().weights_sha256 == in_process_result("cartpole")["weights_sha256"]
 
 
 SMALL = "--iterations 2 --horizon 40 --trajectories 3 --validation-episodes 4 --test-episodes 4"
 
 
-def test_trials_are_the_same_however_many_run_side_by_side(tmp_path, capsys):
+def test_trials_are_the_same_for_any_number_of_workers(tmp_path, capsys):
     found = []
     for where in ("--engine in-process", "--workers 1", "--workers 2"):
         out = tmp_path / where.replace(" ", "")
@@ -108,7 +108,7 @@ def test_trials_are_the_same_however_many_run_side_by_side(tmp_path, capsys):
         ("--engine in-process --workers 2", "--workers has no effect on --engine in-process"),
     ],
 )
-def test_engines_that_cannot_be(options, sentence, tmp_path, capsys):
+def test_train_command_refuses_invalid_engine_options(options, sentence, tmp_path, capsys):
     with pytest.raises(SystemExit) as left:
         main(f"train cartpole {SMALL} --out {tmp_path / 'run'} {options}".split())
     assert left.value.code == 2

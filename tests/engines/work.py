@@ -9,23 +9,23 @@ import numpy as np
 from aggrevated.core.errors import DataError
 
 
-def plus(shared: int, each: int) -> int:
+def add(shared: int, each: int) -> int:
     return shared + each
 
 
-def slowly(shared: float, each: int) -> tuple[int, int]:
+def sleep_and_return(shared: float, each: int) -> tuple[int, int]:
     """(the job, who did it), after a while."""
     time.sleep(shared)
     return each, os.getpid()
 
 
-def fails(shared: None, each: int) -> int:
+def fail_on_three(shared: None, each: int) -> int:
     if each == 3:
         raise DataError("the third is bad; mend it")
     return each
 
 
-def odd_error(shared: None, each: int) -> int:
+def raise_unpicklable_error(shared: None, each: int) -> int:
     class UnknownError(Exception):
         def __init__(self, one, two):
             super().__init__(one)
@@ -33,7 +33,7 @@ def odd_error(shared: None, each: int) -> int:
     raise UnknownError("odd", 2)
 
 
-def dies_once(shared: str, each: int) -> int:
+def die_once(shared: str, each: int) -> int:
     """The first who tries job 2 is killed."""
     mark = Path(shared)
     if each == 2 and not mark.exists():
@@ -42,11 +42,11 @@ def dies_once(shared: str, each: int) -> int:
     return each
 
 
-def dies_always(shared: None, each: int) -> int:
+def die_always(shared: None, each: int) -> int:
     os._exit(7)
 
 
-def loaded(shared: None, each: int) -> list[str]:
+def list_modules(shared: None, each: int) -> list[str]:
     import sys
 
     return sorted(sys.modules)
@@ -61,20 +61,20 @@ class Costly:
         self.numbers = numbers
 
     def __reduce__(self):
-        return arrived, (self.numbers,)
+        return rebuild_costly, (self.numbers,)
 
 
-def arrived(numbers):
+def rebuild_costly(numbers):
     Costly.arrivals += 1
     return Costly(numbers)
 
 
-def total(shared, each: int) -> tuple[float, int, int]:
+def sum_shared(shared, each: int) -> tuple[float, int, int]:
     kept, factor = shared
     return float(kept.value.numbers.sum() * factor + each), Costly.arrivals, os.getpid()
 
 
-def threads(shared: None, each: int) -> list[int]:
+def count_threads(shared: None, each: int) -> list[int]:
     from threadpoolctl import threadpool_info
 
     np.ones((4, 4)) @ np.ones((4, 4))
@@ -88,7 +88,7 @@ class TwoPartsError(Exception):
         super().__init__(f"{one} and {two}")
 
 
-def two_parts(shared: None, each: int) -> int:
+def raise_two_parts_error(shared: None, each: int) -> int:
     raise TwoPartsError("this", "that")
 
 

@@ -12,7 +12,7 @@ def simulator():
 
 
 @pytest.fixture(scope="module")
-def vectors():
+def push_simulator():
     return pushed()
 
 

@@ -38,10 +38,10 @@ class Small(gymnasium.Env[Any, Any]):
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservationSimulator:
     """What an expert needs of a simulator; states are the observations as vectors."""
 
-    translation: SpaceAdapter
+    space_adapter: SpaceAdapter
     name: str = "small"
     horizon: int = 5
 
@@ -63,32 +63,32 @@ class Seen:
         raise NotImplementedError
 
 
-def seen(observations: Space[Any], actions: Space[Any]) -> Seen:
-    return Seen(SpaceAdapter(observations, actions))
+def make_simulator(observations: Space[Any], actions: Space[Any]) -> ObservationSimulator:
+    return ObservationSimulator(SpaceAdapter(observations, actions))
 
 
-def algorithm(name: str) -> Any:
+def find_algorithm(name: str) -> Any:
     import sb3_contrib
     import stable_baselines3
 
     return getattr(stable_baselines3, name, None) or getattr(sb3_contrib, name)
 
 
-def model_of(name: str, observations: Space[Any], actions: Space[Any], path: Path, **more: Any) -> Any:
+def save_random_model(name: str, observations: Space[Any], actions: Space[Any], path: Path, **more: Any) -> Any:
     """A model with random weights, far from zero, saved to the path."""
     policy = "MultiInputPolicy" if isinstance(observations, Dict) else "MlpPolicy"
     layout = {"net_arch": [16, 8]} | more.pop("policy_kwargs", {})
     if name in ("DQN", "QRDQN", "SAC", "TD3", "DDPG", "TQC"):
         more["buffer_size"] = 100
-    made = algorithm(name)(
+    made = find_algorithm(name)(
         policy, Small(observations, actions), policy_kwargs=layout, gamma=0.97, seed=3, device="cpu", **more
     )
-    spread(made)
+    randomize_weights(made)
     made.save(path)
     return made
 
 
-def spread(model: Any) -> None:
+def randomize_weights(model: Any) -> None:
     """Other weights, all far from zero."""
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
@@ -97,7 +97,7 @@ def spread(model: Any) -> None:
             parameter.copy_(scale * torch.randn(parameter.shape, generator=generator))
 
 
-def sampled(space: Space[Any], n: int) -> Any:
+def sample_observations(space: Space[Any], n: int) -> Any:
     """A batch of observations, as Stable-Baselines3 takes it."""
     space.seed(7)
     rows = [space.sample() for _ in range(n)]

@@ -48,7 +48,7 @@ class Planner:
         return np.argmin([np.abs(self.simulator.observe(following)[:, 0]) for following in after], axis=0)
 
 
-class Knows(Batches):
+class AllActionsQ(Batches):
     """What every action costs, by how far it leads from home; no act."""
 
     act = None
@@ -57,32 +57,32 @@ class Knows(Batches):
         return np.abs(self.simulator.observe(states)[:, :1] + np.array([-1, 0, 1]))
 
 
-class KnowsOne(Batches):
+class StateActionQ(Batches):
     act = None
 
     def q(self, states, actions):
         return np.abs(self.simulator.observe(states)[:, 0] + actions - 1)
 
 
-class Judges(Batches):
+class StateValue(Batches):
     def v(self, observation):
         return abs(float(observation[0]))
 
 
-def of_one(observation):
+def act_on_one(observation):
     return np.int64(HOME[int(np.sign(observation[0]))])
 
 
-def of_many(observations):
+def act_on_batch(observations):
     return [HOME[int(np.sign(x))] for x in observations[:, 0]]
 
 
-def of_one_and_time(observation, t, eagerness=1):
+def act_on_one_at_time(observation, t, eagerness=1):
     assert t == 3 and eagerness == 1
     return HOME[int(np.sign(observation[0]))]
 
 
-def made(simulator):
+def make_expert(simulator):
     return Batches(simulator)
 
 
@@ -103,15 +103,15 @@ class Network(nn.Module):
 GIVEN = {
     "an object of one observation": OneAtATime(),
     "a class of the simulator": Batches,
-    "a function that makes it": made,
+    "a function that makes it": make_expert,
     "a planner": Planner,
-    "what every action costs": Knows,
-    "what an action costs": KnowsOne,
-    "what a state costs": Judges,
-    "a function of one observation": of_one,
-    "a part of a function": partial(of_one),
-    "a function of many": of_many,
-    "a function of one and the time": of_one_and_time,
+    "what every action costs": AllActionsQ,
+    "what an action costs": StateActionQ,
+    "what a state costs": StateValue,
+    "a function of one observation": act_on_one,
+    "a part of a function": partial(act_on_one),
+    "a function of many": act_on_batch,
+    "a function of one and the time": act_on_one_at_time,
     "a lambda": lambda o: HOME[int(np.sign(o[0]))],
     "a module": Network(),
     "a module that knows rewards": QFunction(Network()),
@@ -120,28 +120,30 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
-def test_everybody_goes_home(given, simulator, states, places):
+def test_as_expert_adapts_every_kind_of_object(given, simulator, states, places):
     expert = as_expert(given, simulator)
     np.testing.assert_array_equal(query_actions(expert, states, 3, simulator.action_space), 1 - np.sign(places))
     assert expert.name and "<" not in expert.name
 
 
-@pytest.mark.parametrize("given", [of_one, Knows, KnowsOne, Network(), QFunction(Network())], ids=lambda g: str(g)[:20])
-def test_it_travels(given, simulator, states, places):
+@pytest.mark.parametrize(
+    "given", [act_on_one, AllActionsQ, StateActionQ, Network(), QFunction(Network())], ids=lambda g: str(g)[:20]
+)
+def test_as_expert_result_survives_cloudpickle(given, simulator, states, places):
     again = cloudpickle.loads(cloudpickle.dumps(as_expert(given, simulator)))
     np.testing.assert_array_equal(again.act(states, 0), 1 - np.sign(places))
     assert expert_capability(again) == expert_capability(as_expert(given, simulator))
 
 
-def test_an_episode_of_a_planner(simulator):
+def test_as_expert_planner_walks_home_the_shortest_way(simulator):
     walked = roll_in(simulator, RollInPolicy(as_expert(Planner, simulator), None, 1.0), np.arange(6, dtype=np.uint64))
     start = np.abs(walked.observations[:, 0, 0])
     np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
 
 
-def test_the_rungs(simulator, states, places):
-    knows, one, judges = (as_expert(kind, simulator) for kind in (Knows, KnowsOne, Judges))
-    assert [expert_capability(e) for e in (knows, one, judges, as_expert(of_one, simulator))] == [
+def test_expert_capability_follows_the_methods_of_the_object(simulator, states, places):
+    knows, one, judges = (as_expert(kind, simulator) for kind in (AllActionsQ, StateActionQ, StateValue))
+    assert [expert_capability(e) for e in (knows, one, judges, as_expert(act_on_one, simulator))] == [
         "q",
         "q_of",
         "v",
@@ -155,20 +157,20 @@ def test_the_rungs(simulator, states, places):
     np.testing.assert_array_equal(query_state_values(judges, states), np.abs(places))
 
 
-def test_what_is_an_expert_stays_what_it_is(simulator):
+def test_as_expert_returns_an_expert_unchanged(simulator):
     own = Batches(simulator)
     assert as_expert(own, simulator) is own
     other = as_expert(own, simulator, "other")
     assert other.name == "other" and expert_capability(other) == "act"
 
 
-def test_a_q_function_turns_rewards_into_costs(simulator, states, places):
+def test_q_function_turns_rewards_into_costs(simulator, states, places):
     expert = as_expert(QFunction(Network(), discount=0.9), simulator, "net")
     np.testing.assert_allclose(expert.q(states), np.abs(places[:, None] + [-1, 0, 1]) + 1)
     assert (expert.name, expert.discount, expert_capability(expert)) == ("net", 0.9, "q")
 
 
-def test_a_module_is_as_it_was_given(simulator, states):
+def test_as_expert_copies_a_module_and_leaves_it_trainable(simulator, states):
     module = nn.Linear(2, 3)
     expert = as_expert(module, simulator)
     before = expert.act(states, 0)
@@ -178,9 +180,9 @@ def test_a_module_is_as_it_was_given(simulator, states):
     assert module.training and module.weight.requires_grad
 
 
-def test_vectors(vectors):
-    states = vectors.reset(np.arange(5, dtype=np.uint64))
-    towards = np.clip(-vectors.observe(states)[:, :1], -1, 1)
+def test_as_expert_adapts_experts_with_continuous_actions(push_simulator):
+    states = push_simulator.reset(np.arange(5, dtype=np.uint64))
+    towards = np.clip(-push_simulator.observe(states)[:, :1], -1, 1)
 
     class Critic:
         def act(self, observation):
@@ -189,17 +191,17 @@ def test_vectors(vectors):
         def q(self, observations, actions):
             return np.abs(observations[:, 0] + actions[:, 0])
 
-    expert = as_expert(Critic(), vectors)
-    np.testing.assert_array_equal(query_actions(expert, states, 0, vectors.action_space), towards)
+    expert = as_expert(Critic(), push_simulator)
+    np.testing.assert_array_equal(query_actions(expert, states, 0, push_simulator.action_space), towards)
     np.testing.assert_array_equal(
-        query_state_action_q(expert, states, towards), np.abs(vectors.observe(states)[:, 0] + towards[:, 0])
+        query_state_action_q(expert, states, towards), np.abs(push_simulator.observe(states)[:, 0] + towards[:, 0])
     )
     module = nn.Sequential(nn.Linear(2, 1, bias=False), nn.Tanh())
-    given = query_actions(as_expert(module, vectors), states, 0, vectors.action_space)
+    given = query_actions(as_expert(module, push_simulator), states, 0, push_simulator.action_space)
     assert given.shape == (5, 1) and given.dtype == np.float32
 
 
-def test_the_environments_own_form():
+def test_as_expert_passes_observations_in_the_environments_own_form():
     """Observations of a Dict come as such, two choices at once go as such, whatever our numbers are."""
     grid = Grid()
 
@@ -219,7 +221,7 @@ def test_the_environments_own_form():
     np.testing.assert_array_equal(as_expert(Costs(), grid).act(STATES, 0), given)
 
 
-def test_exact_observations_are_preferred():
+def test_as_expert_prefers_exact_native_observations():
     class Exact(Grid):
         def native_observations(self, states):
             return [{"lamp": 0, "place": state} for state in states]
@@ -237,13 +239,13 @@ def test_exact_observations_are_preferred():
         (lambda o: 3, "chose action 3 of Discrete(3) in step 2"),
         (lambda o: 0.5, "chose action 0.5 of Discrete(3)"),
         (lambda o: [0, 1], "gave an action of shape (2,) in step 2 of an episode; it must be of shape ()"),
-        (lambda o: 1 / 0, "raised ZeroDivisionError: division by zero (test_adapting.py, line"),
+        (lambda o: 1 / 0, "raised ZeroDivisionError: division by zero (test_adapters.py, line"),
         (lambda o: torch.ones(1, requires_grad=True), "gave an action that is no array (Can't call numpy() on"),
         (lambda o: np.inf, "gave an action that is not finite (inf)"),
         (lambda o: np.nan, "gave an action that is not finite (nan) in step 2"),
     ],
 )
-def test_what_is_no_action_is_said(simulator, states, answer, words):
+def test_query_actions_reports_an_invalid_action(simulator, states, answer, words):
     expert = as_expert(lambda o: answer(o) if o[0] > 0 else 1, simulator, "mine")
     first = int(np.argmax(simulator.observe(states)[:, 0] > 0))
     with pytest.raises(UserCodeError, match=re.escape(words)) as error:
@@ -261,7 +263,7 @@ def test_what_is_no_action_is_said(simulator, states, answer, words):
         (QFunction(nn.Linear(2, 2)), r"gave outputs of shape \(12, 2\) in step 0 .*; they must be of shape \(12, 3\)"),
     ],
 )
-def test_a_batch_that_is_none_is_said(simulator, states, given, words):
+def test_query_actions_reports_an_invalid_batch_of_actions(simulator, states, given, words):
     with pytest.raises(UserCodeError, match=words):
         query_actions(as_expert(given, simulator), states, 0, simulator.action_space)
 
@@ -288,24 +290,24 @@ class Three:
         (lambda: 0, "lambda needs 0 arguments; give a function of"),
         (lambda a, b, c: 0, "lambda needs 3 arguments"),
         (lambda o, *, key: 0, "needs key by its name; give it a default"),
-        (lambda simulator: made, "makes what makes an expert"),
+        (lambda simulator: make_expert, "makes what makes an expert"),
         (QFunction(7), "a QFunction of int: give an nn.Module"),
     ],
 )
-def test_what_is_no_expert_is_refused(simulator, given, words):
+def test_as_expert_refuses_objects_that_are_not_experts(simulator, given, words):
     with pytest.raises(UsageError, match=words):
         as_expert(given, simulator)
 
 
-def test_every_action_of_infinitely_many_is_refused(vectors):
-    for given in (Knows, QFunction(nn.Linear(2, 1))):
+def test_as_expert_refuses_q_of_all_actions_if_actions_are_continuous(push_simulator):
+    for given in (AllActionsQ, QFunction(nn.Linear(2, 1))):
         with pytest.raises(UsageError, match="infinitely many"):
-            as_expert(given, vectors)
+            as_expert(given, push_simulator)
     with pytest.raises(UsageError, match="has q_of, but no act"):
-        as_expert(KnowsOne, vectors)
+        as_expert(StateActionQ, push_simulator)
 
 
-def test_a_maker_that_fails_is_said(simulator):
+def test_as_expert_reports_a_failing_factory(simulator):
     def broken(simulator):
         raise KeyError("no table")
 
@@ -313,17 +315,17 @@ def test_a_maker_that_fails_is_said(simulator):
         as_expert(broken, simulator)
 
 
-def test_behaviour_tells_a_change(simulator):
-    one = compute_behavior_fingerprint(as_expert(of_one, simulator), simulator)
+def test_behavior_fingerprint_changes_with_the_expert(simulator):
+    one = compute_behavior_fingerprint(as_expert(act_on_one, simulator), simulator)
     assert list(one) == ["act"] and one["act"].dtype == np.float64 and one["act"].shape == (8,)
-    other = compute_behavior_fingerprint(as_expert(lambda o: 2 - of_one(o), simulator), simulator)
+    other = compute_behavior_fingerprint(as_expert(lambda o: 2 - act_on_one(o), simulator), simulator)
     assert not np.array_equal(one["act"], other["act"])
-    assert list(compute_behavior_fingerprint(as_expert(Knows, simulator), simulator)) == ["act", "q"]
-    assert list(compute_behavior_fingerprint(as_expert(KnowsOne, simulator), simulator)) == ["act", "q_of"]
-    assert list(compute_behavior_fingerprint(as_expert(Judges, simulator), simulator)) == ["act", "v"]
+    assert list(compute_behavior_fingerprint(as_expert(AllActionsQ, simulator), simulator)) == ["act", "q"]
+    assert list(compute_behavior_fingerprint(as_expert(StateActionQ, simulator), simulator)) == ["act", "q_of"]
+    assert list(compute_behavior_fingerprint(as_expert(StateValue, simulator), simulator)) == ["act", "v"]
 
 
-def test_an_expert_that_draws_or_remembers_is_refused(simulator):
+def test_behavior_fingerprint_refuses_stochastic_or_stateful_experts(simulator):
     generator = np.random.default_rng(0)
     asked = []
 
@@ -339,7 +341,7 @@ def test_an_expert_that_draws_or_remembers_is_refused(simulator):
             compute_behavior_fingerprint(as_expert(expert, simulator), simulator)
 
 
-def test_a_q_of_another_size_is_said_of_q(simulator):
+def test_behavior_fingerprint_reports_q_of_a_wrong_shape(simulator):
     class Wide:
         def q(self, observations):
             return np.zeros((len(observations), 7))
@@ -348,7 +350,7 @@ def test_a_q_of_another_size_is_said_of_q(simulator):
         compute_behavior_fingerprint(as_expert(Wide(), simulator), simulator)
 
 
-def test_who_reads_states_that_only_the_simulator_can_read_is_told_so(simulator):
+def test_behavior_fingerprint_explains_that_q_was_given_raw_states(simulator):
     class Reads:
         def q(self, state):
             return -np.abs(state[:, :1] + np.array([-1, 0, 1]))
@@ -357,7 +359,7 @@ def test_who_reads_states_that_only_the_simulator_can_read_is_told_so(simulator)
         compute_behavior_fingerprint(as_expert(Reads(), simulator), simulator)
 
 
-def test_rounded():
+def test_round_to_significant_digits_keeps_six_digits():
     np.testing.assert_array_equal(
         round_to_significant_digits(np.array([[1234567.0, -0.00012345678]])), [[1234570.0, -0.000123457]]
     )
@@ -373,16 +375,16 @@ class Model:
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         assert deterministic and observation.shape == (12, 2)
-        return np.array(of_many(observation)), self.memory
+        return np.array(act_on_batch(observation)), self.memory
 
 
-def test_a_model_predicts(simulator, states, places):
+def test_as_expert_uses_predict_of_a_model(simulator, states, places):
     np.testing.assert_array_equal(as_expert(Model(), simulator).act(states, 0), 1 - np.sign(places))
     with pytest.raises(UsageError, match="remembers what it saw"):
         as_expert(Model(memory=np.ones(3)), simulator).act(states, 0)
 
 
-def test_models_of_stable_baselines(simulator, states, vectors):
+def test_as_expert_acts_as_stable_baselines_models_predict(simulator, states, push_simulator):
     stable = pytest.importorskip("stable_baselines3")
     from helpers.line_simulator import Line, Pushed
 
@@ -391,5 +393,5 @@ def test_models_of_stable_baselines(simulator, states, vectors):
     expected = [int(dqn.predict(one, deterministic=True)[0]) for one in shown]
     np.testing.assert_array_equal(as_expert(dqn, simulator).act(states, 0), expected)
     ppo = stable.PPO("MlpPolicy", Pushed(), n_steps=8, batch_size=8, policy_kwargs={"net_arch": [4]}, device="cpu")
-    given = query_actions(as_expert(ppo, vectors), states, 0, vectors.action_space)
+    given = query_actions(as_expert(ppo, push_simulator), states, 0, push_simulator.action_space)
     np.testing.assert_allclose(given, [ppo.predict(one, deterministic=True)[0] for one in shown], rtol=1e-5)

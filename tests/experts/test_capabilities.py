@@ -12,7 +12,7 @@ from helpers.line_simulator import line, pushed
 ORACLES = {"q": "q-star", "q_of": "state-action-q", "v": "value-function", "act": "monte-carlo"}
 
 
-class KnowsAll:
+class AllActionsQ:
     """What every action costs on the line, from there on: 1 + 2 + … + |x| after it, and |x| now."""
 
     def q(self, observations):
@@ -20,13 +20,13 @@ class KnowsAll:
         return observations[:, 1:] + after * (after + 1) / 2
 
 
-class KnowsOne:
+class StateActionQ:
     def q(self, observations, actions):
         after = np.abs(observations[:, 0] + actions - 1)
         return observations[:, 1] + after * (after + 1) / 2
 
 
-class Judges:
+class StateValue:
     def act(self, observation):
         return 1 - int(np.sign(observation[0]))
 
@@ -34,11 +34,11 @@ class Judges:
         return observations[:, 1] * (observations[:, 1] + 1) / 2
 
 
-def by_hand(observation):
+def act_by_sign(observation):
     return 1 - int(np.sign(observation[0]))
 
 
-class Pushes:
+class PushCritic:
     """The costs of vectors."""
 
     def act(self, observation):
@@ -48,7 +48,7 @@ class Pushes:
         return np.abs(observations[:, 0] + actions[:, 0])
 
 
-def trained(given, make, folder):
+def train_two_iterations(given, make, folder):
     """One iteration, by the oracle of the rung."""
     rung = expert_capability(as_expert(given, make()))
     world = ControlProblem(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
@@ -57,15 +57,15 @@ def trained(given, make, folder):
     return rung, train(task, out=folder, **few)
 
 
-@pytest.mark.parametrize("given", [KnowsAll(), KnowsOne(), Judges(), by_hand], ids=ORACLES)
-def test_a_learner_of_a_finite_set(given, tmp_path, request):
-    rung, run = trained(given, line, tmp_path / "run")
+@pytest.mark.parametrize("given", [AllActionsQ(), StateActionQ(), StateValue(), act_by_sign], ids=ORACLES)
+def test_train_learns_discrete_actions_from_each_expert_capability(given, tmp_path, request):
+    rung, run = train_two_iterations(given, line, tmp_path / "run")
     assert rung == request.node.callspec.id
     told = run.result().more
     assert told["expert_return"] > -15 and told["test_return"] > told["expert_return"] - 2
 
 
-def test_a_learner_of_vectors(tmp_path):
-    rung, run = trained(Pushes(), pushed, tmp_path / "run")
+def test_train_learns_continuous_actions_from_a_state_action_q_expert(tmp_path):
+    rung, run = train_two_iterations(PushCritic(), pushed, tmp_path / "run")
     assert rung == "q_of" and run.config.oracle.name == "state-action-q"
     assert run.result().more["expert_return"] > -15

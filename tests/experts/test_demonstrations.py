@@ -19,7 +19,7 @@ from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from helpers.line_simulator import HOMEWARDS, STATES, Grid, Line
 
 
-def homewards(count=12, steps=6):
+def record_homeward_episodes(count=12, steps=6):
     """Episodes on the line, by somebody who goes home: (observations with the last, actions, rewards)."""
     env = Line()
     episodes = []
@@ -36,7 +36,7 @@ def homewards(count=12, steps=6):
     return episodes
 
 
-def flat(episodes):
+def concatenate_episodes(episodes):
     """As arrays of an .npz file."""
     parts = {
         "observations": [shown[: len(done)] for shown, done, _ in episodes],
@@ -47,8 +47,8 @@ def flat(episodes):
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
-def test_a_clone_does_as_it_was_shown(simulator):
-    clone = as_expert(homewards(), simulator)
+def test_behavior_clone_acts_as_demonstrated(simulator):
+    clone = as_expert(record_homeward_episodes(), simulator)
     states = simulator.reset(np.arange(40, dtype=np.uint64))
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(simulator.observe(states)[:, 0]))
     assert expert_capability(clone) == "act" and len(clone.networks) == 1
@@ -62,8 +62,8 @@ def test_a_clone_does_as_it_was_shown(simulator):
     np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
 
 
-def test_the_same_seed_the_same_clone(simulator):
-    recorded = demonstrations_from_list(homewards(4))
+def test_fit_behavior_clone_is_reproducible_by_seed(simulator):
+    recorded = demonstrations_from_list(record_homeward_episodes(4))
     first, again, other = (fit_behavior_clone(recorded, simulator, seed=seed) for seed in (0, 0, 1))
     for one, two, three in zip(first.network.weights, again.network.weights, other.network.weights, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -73,19 +73,19 @@ def test_the_same_seed_the_same_clone(simulator):
     np.testing.assert_array_equal(sent.act(states, 0), first.act(states, 0))
 
 
-def test_a_clone_of_vectors(vectors):
+def test_behavior_clone_fits_continuous_actions(push_simulator):
     generator = np.random.default_rng(0)
     places = generator.uniform(-5, 5, (10, 30))
     episodes = [(np.stack([x, np.abs(x)], 1).astype(np.float32), np.clip(-x / 4, -1, 1)[:, None]) for x in places]
-    clone = as_expert(episodes, vectors)
-    states = vectors.reset(np.arange(20, dtype=np.uint64))
-    expected = np.clip(-vectors.observe(states)[:, :1] / 4, -1, 1)
+    clone = as_expert(episodes, push_simulator)
+    states = push_simulator.reset(np.arange(20, dtype=np.uint64))
+    expected = np.clip(-push_simulator.observe(states)[:, :1] / 4, -1, 1)
     np.testing.assert_allclose(clone.act(states, 0), expected, atol=0.1)
     share = float(re.search(r"explains ([\d.]+)% of the variance of the actions in 30 held-out", clone.description)[1])
     assert share > 98 and "return" not in clone.description
 
 
-def test_one_step_is_enough_to_say_something(simulator, monkeypatch):
+def test_behavior_clone_fits_a_single_step(simulator, monkeypatch):
     monkeypatch.setattr("aggrevated.experts.behavior_clone.MOST", 300)
     clone = as_expert([(np.array([[1.0, 1.0]]), [2])], simulator)
     assert set(clone.act(simulator.reset(np.arange(3, dtype=np.uint64)), 0)) == {2}
@@ -100,8 +100,8 @@ def test_one_step_is_enough_to_say_something(simulator, monkeypatch):
         {"ends": "timeouts"},
     ],
 )
-def test_names_in_a_file(tmp_path, renamed, simulator):
-    arrays = flat(homewards(3))
+def test_read_demonstrations_accepts_alternative_array_names(tmp_path, renamed, simulator):
+    arrays = concatenate_episodes(record_homeward_episodes(3))
     np.savez(tmp_path / "demos.npz", **{renamed.get(name, name): array for name, array in arrays.items()})
     found = read_demonstrations(tmp_path / "demos.npz")
     assert (found.episodes, found.steps) == (3, 18)
@@ -109,21 +109,21 @@ def test_names_in_a_file(tmp_path, renamed, simulator):
     np.testing.assert_array_equal(found.episode, np.repeat(np.arange(3), 6))
 
 
-def test_where_episodes_start_serves_as_well(tmp_path):
-    arrays = flat(homewards(3))
+def test_read_demonstrations_accepts_episode_starts(tmp_path):
+    arrays = concatenate_episodes(record_homeward_episodes(3))
     starts = np.roll(arrays.pop("ends"), 1)
     np.savez_compressed(tmp_path / "demos.npz", episode_starts=starts, infos=np.array("text"), **arrays)
     assert read_demonstrations(str(tmp_path / "demos.npz")).episodes == 3
 
 
-def test_a_file_is_an_expert(tmp_path, simulator, states, places):
-    np.savez(tmp_path / "demos.npz", **flat(homewards()))
+def test_as_expert_clones_a_demonstration_file(tmp_path, simulator, states, places):
+    np.savez(tmp_path / "demos.npz", **concatenate_episodes(record_homeward_episodes()))
     clone = as_expert(tmp_path / "demos.npz", simulator, "somebody")
     assert clone.name == "somebody"
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(places))
 
 
-def test_parts_of_a_dict_and_several_choices(tmp_path):
+def test_demonstrations_support_dict_observations_and_multi_discrete_actions(tmp_path):
     grid = Grid()
     lamps = (STATES.sum(axis=1) > 0).astype(int)
     shown = {"observations/lamp": lamps, "observations/place": STATES}
@@ -150,8 +150,12 @@ def test_parts_of_a_dict_and_several_choices(tmp_path):
         ({"dones": np.zeros((18, 1), bool)}, "where episodes end in arrays of different shapes; give ends alone"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused(tmp_path, change, words):
-    arrays = {name: array for name, array in (flat(homewards(3)) | change).items() if array is not None}
+def test_read_demonstrations_refuses_malformed_files(tmp_path, change, words):
+    arrays = {
+        name: array
+        for name, array in (concatenate_episodes(record_homeward_episodes(3)) | change).items()
+        if array is not None
+    }
     np.savez(tmp_path / "demos.npz", **arrays)
     with pytest.raises(DataError, match=re.escape(words)):
         read_demonstrations(tmp_path / "demos.npz")
@@ -167,8 +171,12 @@ def test_a_file_that_is_wrong_is_refused(tmp_path, change, words):
         ({"observations": None, "observations/x": np.zeros((18, 2))}, "have no observations, but observations/x"),
     ],
 )
-def test_those_of_another_environment_are_refused(tmp_path, simulator, change, words):
-    arrays = {name: array for name, array in (flat(homewards(3)) | change).items() if array is not None}
+def test_as_expert_refuses_demonstrations_of_another_environment(tmp_path, simulator, change, words):
+    arrays = {
+        name: array
+        for name, array in (concatenate_episodes(record_homeward_episodes(3)) | change).items()
+        if array is not None
+    }
     np.savez(tmp_path / "demos.npz", **arrays)
     with pytest.raises(DataError, match=re.escape(words)):
         as_expert(tmp_path / "demos.npz", simulator)
@@ -187,12 +195,12 @@ def test_those_of_another_environment_are_refused(tmp_path, simulator, change, w
         ([(np.array([["a", "b"]]), [1])], DataError, "have observations of type <U1; give numbers"),
     ],
 )
-def test_a_list_that_is_wrong_is_refused(episodes, error, words):
+def test_demonstrations_from_list_refuses_malformed_lists(episodes, error, words):
     with pytest.raises(error, match=re.escape(words)):
         demonstrations_from_list(episodes)
 
 
-def test_nothing_in_a_file_is_run_or_believed(tmp_path):
+def test_read_demonstrations_neither_runs_pickles_nor_trusts_headers(tmp_path):
     """A pickled array is no array of numbers; one that says that it is large is looked at before there is memory."""
 
     class Trap:
@@ -213,17 +221,17 @@ def test_nothing_in_a_file_is_run_or_believed(tmp_path):
         read_demonstrations(tmp_path / "text.npz")
 
 
-def test_by_columns_is_by_columns(tmp_path):
-    arrays = flat(homewards(2))
+def test_read_demonstrations_reads_column_major_arrays(tmp_path):
+    arrays = concatenate_episodes(record_homeward_episodes(2))
     np.savez(tmp_path / "demos.npz", **arrays | {"observations": np.asfortranarray(arrays["observations"])})
     np.testing.assert_array_equal(read_demonstrations(tmp_path / "demos.npz").observations[""], arrays["observations"])
 
 
-def test_minari(monkeypatch, simulator, states, places):
+def test_as_expert_clones_a_minari_dataset(monkeypatch, simulator, states, places):
     monkeypatch.setitem(sys.modules, "minari", None)
     with pytest.raises(UsageError, match="needs Minari; run: pip install"):
         as_expert("minari:line/expert-v0", simulator)
-    episodes = [SimpleNamespace(observations=o, actions=a, rewards=r) for o, a, r in homewards()]
+    episodes = [SimpleNamespace(observations=o, actions=a, rewards=r) for o, a, r in record_homeward_episodes()]
     asked = []
 
     def load_dataset(name):
@@ -242,7 +250,7 @@ def test_minari(monkeypatch, simulator, states, places):
         read_demonstrations("minari:other")
 
 
-def test_pictures_are_seen_as_they_are():
+def test_demonstrations_keep_image_observations():
     from gymnasium.spaces import Box, Discrete
 
     pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 9), np.uint8)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.core.errors import UsageError
@@ -24,7 +25,6 @@ from aggrevated.simulators.mujoco import MuJoCo
 from aggrevated.simulators.tabular import TabularSimulator, policy_q_values, total_cost
 from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.updates.regular import RegularUpdate
-from aggrevated_experiments.theory.finite_mdp import probabilities
 from helpers.tiny_mdp import Home
 
 STATES = 7
@@ -34,7 +34,7 @@ WAIT = 0
 MOVE = 1
 
 
-def corridor() -> TabularSimulator:
+def make_corridor() -> TabularSimulator:
     """From 0 to 6: to move on costs 0.9 on average, to wait 1, to be there nothing."""
     transitions = np.zeros((STATES, 2, STATES))
     costs = np.tile([1.0, 0.9], (STATES, 1))
@@ -76,27 +76,38 @@ class WithV(Half):
         return q.sum(axis=2)[states[:, 1].astype(int), states[:, 0].astype(int)]
 
 
-def cost_of(expert, mdp) -> float:
+def exact_total_cost(expert, mdp) -> float:
     """μ(π), exactly."""
     s = np.arange(STATES)
     tables = [np.eye(2)[expert.act(np.stack([s, np.full(STATES, t), s], axis=1), t)] for t in range(H)]
     return float(total_cost(mdp.transitions, mdp.costs, mdp.start, np.stack(tables)))
 
 
+def probability_table(policy: FeedForwardPolicy, mdp: TabularSimulator):
+    """[H, S, A]: π(a|s, t) of a policy that sees one of H·S observations."""
+    states, actions = mdp.costs.shape
+    observations = torch.eye(mdp.horizon * states)[None]
+    with torch.no_grad():
+        found = policy.distribution(observations, torch.ones(1, mdp.horizon * states)).probs[0]
+    return found.double().numpy().reshape(mdp.horizon, states, actions)
+
+
 @pytest.mark.parametrize("kind", [WithQ, WithV])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_two_that_each_know_half_of_the_way_are_optimal_together(kind, order):
-    mdp = corridor()
+def test_expert_ensemble_of_two_half_experts_is_optimal(kind, order):
+    mdp = make_corridor()
     halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5))]
     best = float(mdp.q_star[0, 0].min())
     assert best == pytest.approx(6 * 0.9)
     together = make_expert_ensemble([halves[i] for i in order])
-    assert cost_of(halves[0], mdp) == pytest.approx(3 * 0.9 + 7) and cost_of(halves[1], mdp) == pytest.approx(10)
-    assert cost_of(together, mdp) == pytest.approx(best)
+    assert exact_total_cost(halves[0], mdp) == pytest.approx(3 * 0.9 + 7) and exact_total_cost(
+        halves[1], mdp
+    ) == pytest.approx(10)
+    assert exact_total_cost(together, mdp) == pytest.approx(best)
 
 
-def test_its_q_and_v_are_the_least_of_theirs():
-    mdp = corridor()
+def test_expert_ensemble_q_and_v_are_the_minimum_over_its_experts():
+    mdp = make_corridor()
     states = np.array([[s, t, 0] for s in range(STATES) for t in range(H)])
     for kind, method in ((WithQ, "q"), (WithV, "v")):
         halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5)), kind(mdp, ())]
@@ -105,8 +116,8 @@ def test_its_q_and_v_are_the_least_of_theirs():
     assert make_expert_ensemble([WithV(mdp, ())]).discount == 1.0
 
 
-def test_a_learner_that_is_advised_by_both_gets_to_the_optimum():
-    mdp = corridor()
+def test_aggrevated_learner_of_an_expert_ensemble_reaches_the_optimum():
+    mdp = make_corridor()
     expert = make_expert_ensemble([WithQ(mdp, (0, 1, 2)), WithQ(mdp, (3, 4, 5))])
     policy = FeedForwardPolicy(H * STATES, CategoricalHead(2), hidden=())
     learner = Learner(policy, RegularUpdate(0.3))
@@ -114,12 +125,12 @@ def test_a_learner_that_is_advised_by_both_gets_to_the_optimum():
         learner, mdp, expert, AdvantageOracle(QStarOracle(expert)), all_actions_loss, k=40, validation_episodes=20
     )
     list(islice(loop, 60))
-    table = probabilities(policy, mdp)
+    table = probability_table(policy, mdp)
     assert float(total_cost(mdp.transitions, mdp.costs, mdp.start, table)) < 6 * 0.9 + 0.1
 
 
-def test_it_is_what_its_experts_are():
-    mdp = corridor()
+def test_expert_ensemble_has_the_capability_of_its_experts():
+    mdp = make_corridor()
     with_q = make_expert_ensemble([WithQ(mdp, ())] * 2)
     with_v = make_expert_ensemble([WithV(mdp, ())] * 2)
     assert isinstance(with_q, DiscreteQExpert) and not isinstance(with_q, StateValueExpert)
@@ -128,7 +139,7 @@ def test_it_is_what_its_experts_are():
     assert with_q.act(np.zeros((0, 3), np.uint64), 0).shape == (0,)
 
 
-def test_they_discount_as_each_of_them_does():
+def test_expert_ensemble_keeps_the_discount_of_its_experts():
     expert = load_expert("cartpole", CartPole())
     assert get_discount(make_expert_ensemble([expert, expert])) == get_discount(expert) < 1
 
@@ -137,18 +148,21 @@ def test_they_discount_as_each_of_them_does():
     ("experts", "words"),
     [
         ([Home(), Home()], "which of home,home is best in a state is known only if each has a method q, or each"),
-        ([WithQ(corridor(), ()), Home()], "which of half,home is best"),
-        ([WithQ(corridor(), ()), WithV(corridor(), ())], "which of half,half is best"),
+        ([WithQ(make_corridor(), ()), Home()], "which of half,home is best"),
+        ([WithQ(make_corridor(), ()), WithV(make_corridor(), ())], "which of half,half is best"),
         ([], "which of no experts is best"),
-        ([WithV(corridor(), ()), WithV(corridor(), (), discount=0.9)], "costs of half,half are discounted differently"),
+        (
+            [WithV(make_corridor(), ()), WithV(make_corridor(), (), discount=0.9)],
+            "costs of half,half are discounted differently",
+        ),
     ],
 )
-def test_where_nobody_knows_who_is_best_it_is_refused_in_a_sentence(experts, words):
+def test_make_expert_ensemble_refuses_experts_that_cannot_be_compared(experts, words):
     with pytest.raises(UsageError, match=words):
         make_expert_ensemble(experts)
 
 
-def test_names_and_files_with_commas_between_are_several_experts(tmp_path: Path, monkeypatch):
+def test_load_expert_makes_an_ensemble_of_comma_separated_experts(tmp_path: Path, monkeypatch):
     weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
     monkeypatch.chdir(tmp_path)
@@ -167,7 +181,7 @@ def test_names_and_files_with_commas_between_are_several_experts(tmp_path: Path,
         load_expert("cartpole,nobody", CartPole())
 
 
-def test_several_critics_of_a_robot():
+def test_load_expert_makes_an_ensemble_of_robot_critics():
     expert = load_expert("hopper,hopper", MuJoCo("hopper"))
     one = load_expert("hopper", MuJoCo("hopper"))
     states = MuJoCo("hopper").reset(np.arange(5))

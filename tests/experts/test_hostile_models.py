@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import ARM, BOX, Small, algorithm, seen
+from models import ARM, BOX, Small, find_algorithm, make_simulator
 
 from aggrevated.core.errors import DataError
 from aggrevated.experts.loading import load_expert
@@ -23,27 +23,27 @@ NAMES = sorted(payloads(Path("x")))
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def model_parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The parts of a PPO's zip, after some steps."""
     path = tmp_path_factory.mktemp("honest") / "model.zip"
-    algorithm("PPO")("MlpPolicy", Small(BOX, ARM), n_steps=32, batch_size=32, device="cpu").learn(32).save(path)
+    find_algorithm("PPO")("MlpPolicy", Small(BOX, ARM), n_steps=32, batch_size=32, device="cpu").learn(32).save(path)
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def zipped(parts: dict[str, bytes], path: Path) -> Path:
+def write_zip(parts: dict[str, bytes], path: Path) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in parts.items():
             archive.writestr(name, data)
     return path
 
 
-def read(path: Path, statistics: str = "") -> bool:
+def is_read(path: Path, statistics: str = "") -> bool:
     """Whether it was read, and not refused; a second is enough for either."""
     start = time.process_time()
     was_read = False
     with suppress(DataError):
-        load_expert(str(path), seen(BOX, ARM), statistics)
+        load_expert(str(path), make_simulator(BOX, ARM), statistics)
         read_training_metadata(path)
         was_read = True
     assert time.process_time() - start < 1
@@ -51,52 +51,60 @@ def read(path: Path, statistics: str = "") -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_payload_in_every_setting(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+def test_load_expert_never_runs_a_payload_in_any_setting(
+    name: str, model_parts: dict[str, bytes], tmp_path: Path
+) -> None:
     marker = tmp_path / "marker"
     evil = {":type:": "<class 'dict'>", ":serialized:": base64.b64encode(payloads(marker)[name]).decode()}
-    settings = json.loads(honest["data"])
+    settings = json.loads(model_parts["data"])
     kept = {"gamma": 0.99, "policy_kwargs": {**evil, "net_arch": [64, 64]}}
     data = json.dumps(dict.fromkeys(settings, evil) | kept).encode()
-    path = zipped(honest | {"data": data}, tmp_path / "model.zip")
-    assert read(path)
+    path = write_zip(model_parts | {"data": data}, tmp_path / "model.zip")
+    assert is_read(path)
     facts = read_training_metadata(path)
     assert [facts[key] for key in ("timesteps", "returns", "observations")] == [None] * 3
     for key in settings if name == "REDUCE 4" else ():
-        zipped(honest | {"data": json.dumps(settings | {key: evil}).encode()}, path)
-        assert read(path) or key == "gamma"
+        write_zip(model_parts | {"data": json.dumps(settings | {key: evil}).encode()}, path)
+        assert is_read(path) or key == "gamma"
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_payload_as_the_pickle_of_the_weights(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+def test_load_expert_refuses_a_payload_in_place_of_the_weights(
+    name: str, model_parts: dict[str, bytes], tmp_path: Path
+) -> None:
     marker = tmp_path / "marker"
-    with zipfile.ZipFile(io.BytesIO(honest["policy.pth"])) as archive:
+    with zipfile.ZipFile(io.BytesIO(model_parts["policy.pth"])) as archive:
         parts = {member: archive.read(member) for member in archive.namelist()}
     [pickled] = [member for member in parts if member.endswith("data.pkl")]
-    zipped(parts | {pickled: payloads(marker)[name]}, tmp_path / "policy.pth")
+    write_zip(parts | {pickled: payloads(marker)[name]}, tmp_path / "policy.pth")
     for policy in ((tmp_path / "policy.pth").read_bytes(), payloads(marker)[name]):
-        assert not read(zipped(honest | {"policy.pth": policy}, tmp_path / "model.zip"))
+        assert not is_read(write_zip(model_parts | {"policy.pth": policy}, tmp_path / "model.zip"))
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_payload_in_every_other_part(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+def test_load_expert_ignores_a_payload_in_other_parts_of_a_zip(
+    name: str, model_parts: dict[str, bytes], tmp_path: Path
+) -> None:
     marker = tmp_path / "marker"
-    others = dict.fromkeys(honest.keys() - {"data", "policy.pth"}, payloads(marker)[name])
-    assert len(others) == 4 and read(zipped(honest | others, tmp_path / "model.zip"))
+    others = dict.fromkeys(model_parts.keys() - {"data", "policy.pth"}, payloads(marker)[name])
+    assert len(others) == 4 and is_read(write_zip(model_parts | others, tmp_path / "model.zip"))
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_payload_as_statistics(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+def test_load_vec_normalize_refuses_a_payload_in_place_of_statistics(
+    name: str, model_parts: dict[str, bytes], tmp_path: Path
+) -> None:
     marker = tmp_path / "marker"
     path = tmp_path / "stats.pkl"
     path.write_bytes(payloads(marker)[name])
-    assert not read(zipped(honest, tmp_path / "model.zip"), str(path))
+    assert not is_read(write_zip(model_parts, tmp_path / "model.zip"), str(path))
     assert not marker.exists()
 
 
-class Runs:
+class TouchWhenUnpickled:
     """In the place of a value, a call."""
 
     def __init__(self, marker: Path) -> None:
@@ -106,32 +114,34 @@ class Runs:
         return Path.touch, (self.marker,)
 
 
-def test_a_payload_in_every_value_of_statistics(honest: dict[str, bytes], tmp_path: Path) -> None:
+def test_load_vec_normalize_never_runs_a_payload_in_any_value(model_parts: dict[str, bytes], tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     path = tmp_path / "stats.pkl"
-    model = zipped(honest, tmp_path / "model.zip")
+    model = write_zip(model_parts, tmp_path / "model.zip")
     names = list(vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)])).__getstate__())
     was_read = []
     for name in names:
         env = vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)]))
-        setattr(env, name, Runs(marker))
+        setattr(env, name, TouchWhenUnpickled(marker))
         env.save(path)
-        was_read += [name] * read(model, str(path))
+        was_read += [name] * is_read(model, str(path))
     assert not marker.exists()
     assert {"observation_space", "clip_reward", "old_reward"} <= {*was_read}
     assert not {"obs_rms", "ret_rms", "norm_obs", "clip_obs", "epsilon"} & {*was_read}
 
 
-def test_an_npz_with_objects_is_refused(honest: dict[str, bytes], tmp_path: Path) -> None:
+def test_load_vec_normalize_refuses_an_npz_with_objects(model_parts: dict[str, bytes], tmp_path: Path) -> None:
     marker = tmp_path / "marker"
-    objects = np.array([Runs(marker)] * 3, dtype=object)
+    objects = np.array([TouchWhenUnpickled(marker)] * 3, dtype=object)
     np.savez(tmp_path / "stats.npz", mean=objects, var=objects)
-    assert not read(zipped(honest, tmp_path / "model.zip"), str(tmp_path / "stats.npz"))
+    assert not is_read(write_zip(model_parts, tmp_path / "model.zip"), str(tmp_path / "stats.npz"))
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_spoiled_statistics_are_read_or_refused(seed: int, honest: dict[str, bytes], tmp_path: Path) -> None:
+def test_load_vec_normalize_reads_or_refuses_corrupted_statistics(
+    seed: int, model_parts: dict[str, bytes], tmp_path: Path
+) -> None:
     chance = np.random.default_rng(seed)
     path = tmp_path / "stats"
     if seed % 2:
@@ -143,4 +153,4 @@ def test_spoiled_statistics_are_read_or_refused(seed: int, honest: dict[str, byt
     for place in chance.integers(0, len(data), 1 + seed % 5):
         data[place] = chance.integers(256)
     path.write_bytes(bytes(data))
-    read(zipped(honest, tmp_path / "model.zip"), str(path))
+    is_read(write_zip(model_parts, tmp_path / "model.zip"), str(path))

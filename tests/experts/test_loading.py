@@ -20,7 +20,7 @@ from aggrevated.tasks import find_task
 
 
 @pytest.mark.parametrize("task", ["cartpole", "acrobot", "hopper", "walker"])
-def test_a_shipped_expert_is_in_the_band_of_its_recipe(task: str) -> None:
+def test_builtin_expert_return_is_in_the_band_of_its_recipe(task: str) -> None:
     card = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1]
     recipe = find_task(task).expert_recipe
     assert recipe is not None
@@ -28,7 +28,7 @@ def test_a_shipped_expert_is_in_the_band_of_its_recipe(task: str) -> None:
     assert card["why"] == recipe.why and card["settings"] == dict(recipe.settings) and card["seed"] == 0
 
 
-def test_a_stable_baselines_zip_gives_the_actions_it_gave_there(tmp_path: Path) -> None:
+def test_load_expert_dqn_zip_acts_as_in_stable_baselines(tmp_path: Path) -> None:
     sb3 = pytest.importorskip("stable_baselines3")
     import gymnasium
 
@@ -46,13 +46,13 @@ def test_a_stable_baselines_zip_gives_the_actions_it_gave_there(tmp_path: Path) 
     np.testing.assert_array_equal(expert.act(states, 0), actions)
 
 
-def test_a_file_with_other_tensors_is_refused(tmp_path: Path) -> None:
+def test_load_expert_refuses_a_file_with_other_tensors(tmp_path: Path) -> None:
     save_checksummed(tmp_path / "other.safetensors", {"weight": torch.zeros(2, 4)}, {})
     with pytest.raises(DataError, match="not fully connected, or not of the kind that cartpole needs; give a DQN"):
         load_expert(str(tmp_path / "other.safetensors"), CartPole())
 
 
-def saved(path: Path, algorithm: str, layers: object, activation: object = None) -> Any:
+def save_hopper_model(path: Path, algorithm: str, layers: object, activation: object = None) -> Any:
     """A model for Hopper with random weights, all far from zero, saved to the path."""
     import gymnasium
 
@@ -69,7 +69,7 @@ def saved(path: Path, algorithm: str, layers: object, activation: object = None)
     return model
 
 
-def hopper_states(simulator: MuJoCo) -> Array:
+def sample_hopper_states(simulator: MuJoCo) -> Array:
     """States like those it can be in, some of them wild."""
     states = simulator.reset(np.arange(200))
     states[:, 1:13] += np.random.default_rng(0).normal(size=(200, 12)) * np.linspace(0.1, 3.0, 200)[:, None]
@@ -86,13 +86,13 @@ def hopper_states(simulator: MuJoCo) -> Array:
         ("A2C", [], torch.nn.Tanh),
     ],
 )
-def test_an_actor_critic_zip_acts_and_judges_as_it_did_there(
+def test_load_expert_actor_critic_zip_acts_and_values_as_in_stable_baselines(
     tmp_path: Path, algorithm: str, layers: object, activation: object
 ) -> None:
-    model = saved(tmp_path / "model.zip", algorithm, layers, activation)
+    model = save_hopper_model(tmp_path / "model.zip", algorithm, layers, activation)
     simulator = MuJoCo("hopper")
     expert = load_expert(str(tmp_path / "model.zip"), simulator)
-    states = hopper_states(simulator)
+    states = sample_hopper_states(simulator)
     actions, _ = model.predict(simulator.observe(states), deterministic=True)
     found = expert.act(states, 0)
     np.testing.assert_allclose(found, actions, atol=1e-5)
@@ -112,14 +112,14 @@ class ReLU(torch.nn.Module):
 
 
 @pytest.mark.parametrize("activation", [torch.nn.PReLU, ReLU])
-def test_a_zip_with_another_activation_is_refused(tmp_path: Path, activation: type) -> None:
-    saved(tmp_path / "model.zip", "PPO", [8], activation)
+def test_load_expert_refuses_a_zip_with_an_unknown_activation(tmp_path: Path, activation: type) -> None:
+    save_hopper_model(tmp_path / "model.zip", "PPO", [8], activation)
     with pytest.raises(DataError, match=rf"{activation.__name__}'>; give one with an activation of torch.nn"):
         load_expert(str(tmp_path / "model.zip"), MuJoCo("hopper"))
 
 
 @pytest.mark.parametrize("task", ["hopper", "walker"])
-def test_a_shipped_actor_critic_keeps_to_the_action_space(task: str) -> None:
+def test_builtin_actor_critic_expert_stays_in_the_action_space(task: str) -> None:
     simulator = MuJoCo(task)
     expert = load_expert(task, simulator)
     assert isinstance(expert, ActorCriticExpert) and expert.discount == 0.99
@@ -148,6 +148,6 @@ def test_a_shipped_actor_critic_keeps_to_the_action_space(task: str) -> None:
         ("hopper", MuJoCo("walker"), "maps 11 observations to 3 actions, but walker has 17 and 6"),
     ],
 )
-def test_an_expert_for_another_kind_of_task_is_refused(expert: str, simulator: Simulator, words: str) -> None:
+def test_load_expert_refuses_an_expert_of_another_kind_of_task(expert: str, simulator: Simulator, words: str) -> None:
     with pytest.raises(DataError, match=words):
         load_expert(expert, simulator)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
-from models import ARM, BOX, DICT, MATRIX, model_of, sampled, seen
+from models import ARM, BOX, DICT, MATRIX, make_simulator, sample_observations, save_random_model
 
 from aggrevated.core.errors import DataError
 from aggrevated.core.spaces import split_batch
@@ -20,17 +20,19 @@ N = 200
 SEVERAL = MultiDiscrete([2, 4, 3])
 
 
-def states_of(space: Space[Any], observations: Any, simulator: Any) -> Any:
+def states_from_observations(space: Space[Any], observations: Any, simulator: Any) -> Any:
     return np.stack([simulator.space_adapter.vector(row) for row in split_batch(space, observations)])
 
 
-def loaded(name: str, observations: Space[Any], actions: Space[Any], folder: Path, **more: Any) -> tuple[Any, ...]:
+def load_and_check_actions(
+    name: str, observations: Space[Any], actions: Space[Any], folder: Path, **more: Any
+) -> tuple[Any, ...]:
     """(model, expert, observations, states), after the actions were found to be the same."""
-    model = model_of(name, observations, actions, folder / "model.zip", **more)
-    simulator = seen(observations, actions)
+    model = save_random_model(name, observations, actions, folder / "model.zip", **more)
+    simulator = make_simulator(observations, actions)
     expert: Any = load_expert(str(folder / "model.zip"), simulator)
-    given = sampled(observations, N)
-    states = states_of(observations, given, simulator)
+    given = sample_observations(observations, N)
+    states = states_from_observations(observations, given, simulator)
     expected, _ = model.predict(given, deterministic=True)
     found = expert.act(states, 0)
     np.testing.assert_allclose(simulator.space_adapter.native(found), expected, atol=1e-5)
@@ -42,8 +44,10 @@ def loaded(name: str, observations: Space[Any], actions: Space[Any], folder: Pat
     "observations", [BOX, MATRIX, Discrete(5), MultiDiscrete([3, 2]), MultiBinary(4), DICT], ids=str
 )
 @pytest.mark.parametrize("name", ["DQN", "QRDQN"])
-def test_a_network_of_q(name: str, observations: Space[Any], tmp_path: Path) -> None:
-    model, expert, given, states = loaded(name, observations, Discrete(3), tmp_path)
+def test_q_network_zip_acts_and_values_as_in_stable_baselines(
+    name: str, observations: Space[Any], tmp_path: Path
+) -> None:
+    model, expert, given, states = load_and_check_actions(name, observations, Discrete(3), tmp_path)
     with torch.no_grad():
         rewards = model.q_net(given) if name == "DQN" else model.quantile_net(given).mean(dim=1)
     np.testing.assert_allclose(expert.q(states), -rewards.numpy(), atol=1e-5)
@@ -52,8 +56,10 @@ def test_a_network_of_q(name: str, observations: Space[Any], tmp_path: Path) -> 
 @pytest.mark.parametrize("observations", [BOX, Discrete(5), DICT], ids=str)
 @pytest.mark.parametrize("actions", [Discrete(3), ARM, SEVERAL, MultiBinary(3)], ids=str)
 @pytest.mark.parametrize("name", ["PPO", "A2C", "TRPO"])
-def test_an_actor_and_a_critic(name: str, observations: Space[Any], actions: Space[Any], tmp_path: Path) -> None:
-    model, expert, given, states = loaded(name, observations, actions, tmp_path)
+def test_actor_critic_zip_acts_and_values_as_in_stable_baselines(
+    name: str, observations: Space[Any], actions: Space[Any], tmp_path: Path
+) -> None:
+    model, expert, given, states = load_and_check_actions(name, observations, actions, tmp_path)
     with torch.no_grad():
         rewards = model.policy.predict_values(given)[:, 0].numpy()
     np.testing.assert_allclose(expert.v(states), -rewards, atol=1e-5)
@@ -61,8 +67,10 @@ def test_an_actor_and_a_critic(name: str, observations: Space[Any], actions: Spa
 
 @pytest.mark.parametrize("observations", [BOX, MATRIX, DICT], ids=str)
 @pytest.mark.parametrize("name", ["SAC", "TD3", "DDPG", "TQC"])
-def test_an_actor_and_critics_of_actions(name: str, observations: Space[Any], tmp_path: Path) -> None:
-    model, expert, given, states = loaded(name, observations, ARM, tmp_path)
+def test_actor_q_zip_acts_and_values_as_in_stable_baselines(
+    name: str, observations: Space[Any], tmp_path: Path
+) -> None:
+    model, expert, given, states = load_and_check_actions(name, observations, ARM, tmp_path)
     ARM.seed(1)
     actions = np.stack([ARM.sample() for _ in range(N)])
     with torch.no_grad():
@@ -73,68 +81,80 @@ def test_an_actor_and_critics_of_actions(name: str, observations: Space[Any], tm
 
 
 @pytest.mark.parametrize("layout", [{}, {"net_arch": []}, {"clip_mean": 0.3}, {"clip_mean": 0.0}], ids=str)
-def test_a_sac_with_noise_on_states(layout: dict[str, Any], tmp_path: Path) -> None:
-    loaded("SAC", BOX, ARM, tmp_path, use_sde=True, policy_kwargs=layout)
+def test_sac_zip_with_gsde_acts_as_in_stable_baselines(layout: dict[str, Any], tmp_path: Path) -> None:
+    load_and_check_actions("SAC", BOX, ARM, tmp_path, use_sde=True, policy_kwargs=layout)
 
 
 @pytest.mark.parametrize("squash", [False, True])
-def test_a_ppo_with_noise_on_states(squash: bool, tmp_path: Path) -> None:
-    _, expert, _, _ = loaded("PPO", BOX, ARM, tmp_path, use_sde=True, policy_kwargs={"squash_output": squash})
+def test_ppo_zip_with_gsde_acts_as_in_stable_baselines(squash: bool, tmp_path: Path) -> None:
+    _, expert, _, _ = load_and_check_actions(
+        "PPO", BOX, ARM, tmp_path, use_sde=True, policy_kwargs={"squash_output": squash}
+    )
     assert expert.squash is squash
 
 
 @pytest.mark.parametrize("name", ["DQN", "PPO", "SAC", "TD3"])
 @pytest.mark.parametrize("layers", [[], [15], [17, 16, 15, 14]], ids=str)
-def test_of_any_depth(name: str, layers: list[int], tmp_path: Path) -> None:
-    loaded(name, BOX, Discrete(3) if name == "DQN" else ARM, tmp_path, policy_kwargs={"net_arch": layers})
+def test_zip_of_any_depth_acts_as_in_stable_baselines(name: str, layers: list[int], tmp_path: Path) -> None:
+    load_and_check_actions(
+        name, BOX, Discrete(3) if name == "DQN" else ARM, tmp_path, policy_kwargs={"net_arch": layers}
+    )
 
 
 @pytest.mark.parametrize("activation", ["ELU", "GELU", "SiLU", "LeakyReLU", "Sigmoid", "Softplus", "Mish", "Identity"])
 @pytest.mark.parametrize("name", ["SAC", "PPO", "TD3"])
-def test_with_any_activation(name: str, activation: str, tmp_path: Path) -> None:
+def test_zip_with_any_activation_acts_as_in_stable_baselines(name: str, activation: str, tmp_path: Path) -> None:
     layout = {"activation_fn": getattr(torch.nn, activation)}
-    _, expert, _, _ = loaded(name, BOX, ARM, tmp_path, policy_kwargs=layout)
+    _, expert, _, _ = load_and_check_actions(name, BOX, ARM, tmp_path, policy_kwargs=layout)
     assert expert.networks[0].activation.replace("_", "") == activation.lower()
 
 
-def test_actions_that_are_matrices(tmp_path: Path) -> None:
+def test_zip_with_matrix_actions_acts_as_in_stable_baselines(tmp_path: Path) -> None:
     for name in ("PPO", "SAC"):
-        loaded(name, BOX, Box(-2.0, 1.0, (2, 3)), tmp_path)
+        load_and_check_actions(name, BOX, Box(-2.0, 1.0, (2, 3)), tmp_path)
 
 
 class Halved(FlattenExtractor):
     """Features without a tensor that would tell of them."""
 
 
-def refused(path: Path, simulator: Any, words: str) -> None:
+def assert_refused(path: Path, simulator: Any, words: str) -> None:
     with pytest.raises(DataError, match=words):
         load_expert(str(path), simulator)
 
 
-def test_pictures_memory_and_features_of_their_own_are_refused(tmp_path: Path) -> None:
+def test_load_expert_refuses_image_recurrent_and_custom_feature_models(tmp_path: Path) -> None:
     import sb3_contrib
-    from models import Small, algorithm
+    from models import Small, find_algorithm
     from stable_baselines3.common.policies import ActorCriticPolicy
 
     picture = Box(0, 255, (36, 36, 3), np.uint8)
     path = tmp_path / "model.zip"
     function = "expert=lambda observation: model.predict"
-    algorithm("DQN")("CnnPolicy", Small(picture, Discrete(3)), buffer_size=10, device="cpu").save(path)
-    refused(path, seen(picture, Discrete(3)), rf"features_extractor.* only fully connected ones are read; .*{function}")
-    algorithm("PPO")("MlpPolicy", Small(picture, Discrete(3)), policy_kwargs={"net_arch": []}, device="cpu").save(path)
-    refused(path, seen(picture, Discrete(3)), rf"reads vectors, and small shows pictures; .*{function}")
+    find_algorithm("DQN")("CnnPolicy", Small(picture, Discrete(3)), buffer_size=10, device="cpu").save(path)
+    assert_refused(
+        path,
+        make_simulator(picture, Discrete(3)),
+        rf"features_extractor.* only fully connected ones are read; .*{function}",
+    )
+    find_algorithm("PPO")("MlpPolicy", Small(picture, Discrete(3)), policy_kwargs={"net_arch": []}, device="cpu").save(
+        path
+    )
+    assert_refused(
+        path, make_simulator(picture, Discrete(3)), rf"reads vectors, and small shows pictures; .*{function}"
+    )
     sb3_contrib.RecurrentPPO("MlpLstmPolicy", Small(BOX, ARM), device="cpu").save(path)
-    refused(path, seen(BOX, ARM), rf"has lstm_\w+\.\w+, as policies with .*{function}")
+    assert_refused(path, make_simulator(BOX, ARM), rf"has lstm_\w+\.\w+, as policies with .*{function}")
 
     class Odd(ActorCriticPolicy):
         pass
 
-    algorithm("PPO")("MlpPolicy", Small(BOX, ARM), policy_kwargs={"features_extractor_class": Halved}).save(path)
-    refused(path, seen(BOX, ARM), rf"sees by .*Halved.*{function}")
-    algorithm("PPO")(Odd, Small(BOX, ARM), device="cpu").save(path)
-    refused(path, seen(BOX, ARM), rf"has a policy of a class of its own, in .*{function}")
+    find_algorithm("PPO")("MlpPolicy", Small(BOX, ARM), policy_kwargs={"features_extractor_class": Halved}).save(path)
+    assert_refused(path, make_simulator(BOX, ARM), rf"sees by .*Halved.*{function}")
+    find_algorithm("PPO")(Odd, Small(BOX, ARM), device="cpu").save(path)
+    assert_refused(path, make_simulator(BOX, ARM), rf"has a policy of a class of its own, in .*{function}")
     sb3_contrib.CrossQ("MlpPolicy", Small(BOX, ARM), device="cpu").save(path)
-    refused(path, seen(BOX, ARM), function)
+    assert_refused(path, make_simulator(BOX, ARM), function)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +169,8 @@ def test_pictures_memory_and_features_of_their_own_are_refused(tmp_path: Path) -
         ("SAC", ARM, Box(-np.inf, np.inf, (2,)), "acts between bounds, and the actions of small have none"),
     ],
 )
-def test_models_for_other_actions_are_refused(
+def test_load_expert_refuses_models_for_other_actions(
     name: str, trained: Space[Any], used: Space[Any], words: str, tmp_path: Path
 ) -> None:
-    model_of(name, BOX, trained, tmp_path / "model.zip")
-    refused(tmp_path / "model.zip", seen(BOX, used), words)
+    save_random_model(name, BOX, trained, tmp_path / "model.zip")
+    assert_refused(tmp_path / "model.zip", make_simulator(BOX, used), words)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, Space
-from models import ARM, BOX, DICT, MATRIX, Small, algorithm, sampled, seen, spread
+from models import ARM, BOX, DICT, MATRIX, Small, find_algorithm, make_simulator, randomize_weights, sample_observations
 
 from aggrevated.core.errors import DataError
 from aggrevated.core.spaces import split_batch
@@ -21,13 +21,13 @@ pytest.importorskip("sb3_contrib")
 PLACES = Dict({"z": Box(-9.0, 3.0, (2, 2)), "a": Discrete(3), "b": Box(2.0, 30.0, (3,))})
 
 
-def wrapped(observations: Space[Any], actions: Space[Any], **more: Any) -> Any:
+def make_vec_normalize(observations: Space[Any], actions: Space[Any], **more: Any) -> Any:
     from stable_baselines3.common.monitor import Monitor
 
     return vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Monitor(Small(observations, actions))]), **more)
 
 
-def trained(name: str, env: Any, path: Path, **more: Any) -> Any:
+def train_and_save(name: str, env: Any, path: Path, **more: Any) -> Any:
     policy = "MultiInputPolicy" if isinstance(env.observation_space, Dict) else "MlpPolicy"
     few = (
         {"buffer_size": 100}
@@ -36,9 +36,9 @@ def trained(name: str, env: Any, path: Path, **more: Any) -> Any:
         if name == "A2C"
         else {"n_steps": 32, "batch_size": 32}
     )
-    model = algorithm(name)(policy, env, policy_kwargs={"net_arch": [8]}, seed=1, device="cpu", **few, **more)
+    model = find_algorithm(name)(policy, env, policy_kwargs={"net_arch": [8]}, seed=1, device="cpu", **few, **more)
     model.learn(64)
-    spread(model)
+    randomize_weights(model)
     model.save(path)
     return model
 
@@ -56,15 +56,15 @@ def trained(name: str, env: Any, path: Path, **more: Any) -> Any:
     ],
     ids=str,
 )
-def test_it_acts_and_judges_as_behind_the_wrapper(
+def test_normalized_expert_acts_and_values_as_behind_vec_normalize(
     name: str, observations: Any, actions: Any, settings: dict[str, Any], tmp_path: Path
 ) -> None:
-    env = wrapped(observations, actions, **settings)
-    model = trained(name, env, tmp_path / "model.zip")
+    env = make_vec_normalize(observations, actions, **settings)
+    model = train_and_save(name, env, tmp_path / "model.zip")
     env.save(tmp_path / "stats.pkl")
-    simulator = seen(observations, actions)
+    simulator = make_simulator(observations, actions)
     expert: Any = load_expert(str(tmp_path / "model.zip"), simulator, vec_normalize=str(tmp_path / "stats.pkl"))
-    given = sampled(observations, 100)
+    given = sample_observations(observations, 100)
     states = np.stack([simulator.space_adapter.vector(row) for row in split_batch(observations, given)])
     normal = env.normalize_obs(given)
     expected, _ = model.predict(normal, deterministic=True)
@@ -88,13 +88,14 @@ def test_it_acts_and_judges_as_behind_the_wrapper(
     assert differ == settings.get("norm_obs", True)
 
 
-def test_statistics_of_an_npz_are_the_same(tmp_path: Path) -> None:
-    env = wrapped(BOX, ARM, norm_reward=False)
-    trained("PPO", env, tmp_path / "model.zip")
+def test_load_expert_reads_the_same_statistics_from_npz_and_pickle(tmp_path: Path) -> None:
+    env = make_vec_normalize(BOX, ARM, norm_reward=False)
+    train_and_save("PPO", env, tmp_path / "model.zip")
     env.save(tmp_path / "stats.pkl")
     np.savez(tmp_path / "stats.npz", mean=env.obs_rms.mean, var=env.obs_rms.var)
     experts = [
-        load_expert(str(tmp_path / "model.zip"), seen(BOX, ARM), str(tmp_path / f"stats.{x}")) for x in ("pkl", "npz")
+        load_expert(str(tmp_path / "model.zip"), make_simulator(BOX, ARM), str(tmp_path / f"stats.{x}"))
+        for x in ("pkl", "npz")
     ]
     for one, other in zip(*map(expert_arrays, experts), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -102,12 +103,12 @@ def test_statistics_of_an_npz_are_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["PPO", "A2C", "TRPO", "DQN", "SAC", "TD3"])
 @pytest.mark.parametrize("space", [BOX, MATRIX], ids=str)
-def test_the_zip_tells_of_its_training(name: str, space: Any, tmp_path: Path) -> None:
+def test_read_training_metadata_describes_the_training_of_a_zip(name: str, space: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.zip"
     found = {}
     for normal in (False, True):
-        env = wrapped(space, Discrete(3) if name == "DQN" else ARM, norm_obs=normal)
-        model = trained(name, env if normal else env.venv, path)
+        env = make_vec_normalize(space, Discrete(3) if name == "DQN" else ARM, norm_obs=normal)
+        model = train_and_save(name, env if normal else env.venv, path)
         found[normal] = facts = read_training_metadata(path)
         assert facts["algorithm"] == name and facts["timesteps"] == model.num_timesteps and facts["gamma"] == 0.99
         assert facts["returns"] == {"mean": 20.0, "deviation": 0.0, "count": model.num_timesteps // 5}
@@ -120,35 +121,35 @@ def test_the_zip_tells_of_its_training(name: str, space: Any, tmp_path: Path) ->
         assert found[False]["normalised"] is None and found[True]["normalised"] is not False
 
 
-def test_a_zip_that_was_not_trained_tells_nothing(tmp_path: Path) -> None:
-    algorithm("PPO")("MultiInputPolicy", Small(DICT, ARM), device="cpu").save(tmp_path / "model.zip")
+def test_read_training_metadata_of_an_untrained_zip_is_empty(tmp_path: Path) -> None:
+    find_algorithm("PPO")("MultiInputPolicy", Small(DICT, ARM), device="cpu").save(tmp_path / "model.zip")
     facts = read_training_metadata(tmp_path / "model.zip")
     assert [facts[key] for key in ("returns", "lengths", "observations", "normalised")] == [None] * 4
     assert facts["algorithm"] == "PPO" and facts["timesteps"] == 0
 
 
-def refused(path: Path, words: str, space: Any = BOX) -> None:
+def assert_refused(path: Path, words: str, space: Any = BOX) -> None:
     model = path.parent / "model.zip"
     if not model.exists():
-        algorithm("PPO")("MlpPolicy", Small(BOX, ARM), device="cpu").save(model)
+        find_algorithm("PPO")("MlpPolicy", Small(BOX, ARM), device="cpu").save(model)
     with pytest.raises(DataError, match=words):
-        load_expert(str(model), seen(space, ARM), str(path))
+        load_expert(str(model), make_simulator(space, ARM), str(path))
 
 
-def test_other_statistics_are_refused(tmp_path: Path) -> None:
+def test_load_vec_normalize_refuses_unsuitable_statistics(tmp_path: Path) -> None:
     path = tmp_path / "stats.pkl"
-    wrapped(MATRIX, ARM).save(path)
-    refused(path, r"they are of 4 numbers, where small shows 3\); save them with vec_normalize.save")
-    wrapped(PLACES, ARM, norm_obs_keys=["b"]).save(path)
-    refused(path, "they are of observations with other names than those of small")
+    make_vec_normalize(MATRIX, ARM).save(path)
+    assert_refused(path, r"they are of 4 numbers, where small shows 3\); save them with vec_normalize.save")
+    make_vec_normalize(PLACES, ARM, norm_obs_keys=["b"]).save(path)
+    assert_refused(path, "they are of observations with other names than those of small")
     path.write_bytes(pickle.dumps({"mean": [1, 2, 3]}))
-    refused(path, "it is no VecNormalize")
-    env = wrapped(BOX, ARM)
+    assert_refused(path, "it is no VecNormalize")
+    env = make_vec_normalize(BOX, ARM)
     env.obs_rms.mean[1] = np.nan
     env.save(path)
-    refused(path, "they are not finite")
+    assert_refused(path, "they are not finite")
     for arrays in ({"mean": np.zeros(3)}, {"mean": np.zeros(3), "var": np.array([1, None, 2])}):
         np.savez(tmp_path / "stats.npz", **arrays)  # type: ignore[arg-type]
-        refused(tmp_path / "stats.npz", "holds no statistics for the expert")
+        assert_refused(tmp_path / "stats.npz", "holds no statistics for the expert")
     np.savez(tmp_path / "stats.npz", mean=np.zeros(3), var=-np.ones(3))
-    refused(tmp_path / "stats.npz", "negative variances")
+    assert_refused(tmp_path / "stats.npz", "negative variances")

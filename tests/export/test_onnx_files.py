@@ -26,7 +26,7 @@ SIZE = 4
 A = 3
 
 
-def mixture(newest):
+def make_mixture(newest):
     policy = MixturePolicy(newest, CategoricalHead(A))
     for shares in ([1.0], [0.7, 0.3], [0.5, 0.0, 0.5]):
         randomise(policy, len(shares), 0.5)
@@ -34,7 +34,7 @@ def mixture(newest):
     return policy
 
 
-def settled(policy):
+def with_action_scale(policy):
     policy.head.init_action_scale(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
     return policy
 
@@ -44,26 +44,26 @@ POLICIES = {
     "linear": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), ()),
     "Gaussian": lambda: FeedForwardPolicy(SIZE, GaussianHead(A, low=np.array([-1, -0.2, -0.1]), high=0.2)),
     "window": lambda: WindowPolicy(SIZE, CategoricalHead(A), (6,), width=3),
-    "settled": lambda: settled(FeedForwardPolicy(SIZE, GaussianHead(A, low=-40.0, high=40.0))),
+    "settled": lambda: with_action_scale(FeedForwardPolicy(SIZE, GaussianHead(A, low=-40.0, high=40.0))),
     "window of 1": lambda: WindowPolicy(SIZE, GaussianHead(A), (6,), width=1),
     "LSTM": lambda: RecurrentPolicy(SIZE, CategoricalHead(A), 7),
     "LSTM, Gaussian": lambda: RecurrentPolicy(SIZE, GaussianHead(A, low=-0.1, high=0.1), 7),
     "GRU": lambda: RecurrentPolicy(SIZE, CategoricalHead(A), 7, "gru"),
-    "mixture": lambda: mixture(FeedForwardPolicy(SIZE, CategoricalHead(A))),
-    "mixture of GRUs": lambda: mixture(RecurrentPolicy(SIZE, CategoricalHead(A), 3, "gru")),
+    "mixture": lambda: make_mixture(FeedForwardPolicy(SIZE, CategoricalHead(A))),
+    "mixture of GRUs": lambda: make_mixture(RecurrentPolicy(SIZE, CategoricalHead(A), 3, "gru")),
 }
 
 
-def session_of(path: Path):
+def open_session(path: Path):
     return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
 
 @pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-def test_step_by_step_onnxruntime_acts_as_predict_does(make, tmp_path):
+def test_export_onnx_model_acts_as_predict_step_by_step(make, tmp_path):
     policy = randomise(make(), 4, 0.6)
     path = tmp_path / "p.onnx"
     assert export_onnx(policy, path) <= 1e-5
-    session = session_of(path)
+    session = open_session(path)
     states = None
     actions = set()
     size = policy.actor().memory(6).shape[1]
@@ -84,7 +84,7 @@ def test_step_by_step_onnxruntime_acts_as_predict_does(make, tmp_path):
             state = {"state": found["state_out"]}
     assert ("state_out" in found) == bool(size)
     if "deviation" in found:
-        deviation = policy.head.cost_scale * policy.head.log_deviation.detach().exp()
+        deviation = policy.head.unit * policy.head.log_deviation.detach().exp()
         np.testing.assert_allclose(found["deviation"], np.tile(deviation, (6, 1)), rtol=1e-6)
         assert found["mean"].shape == found["action"].shape == (6, A)
     else:
@@ -99,7 +99,7 @@ ACTIONS = {
 
 
 @pytest.mark.parametrize(("actions", "shape"), ACTIONS.values(), ids=ACTIONS)
-def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_path):
+def test_export_onnx_model_uses_the_environments_actions_and_observations(actions, shape, tmp_path):
     shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
     mean = np.array([0.5, 100.0, 0], np.float32)
     scale = np.array([2, 30.0, 1], np.float32)
@@ -107,7 +107,7 @@ def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_p
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(int(translation.action_space.n))), 1, 1.0)
     policy.space_adapter = translation
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
-    session = session_of(tmp_path / "p.onnx")
+    session = open_session(tmp_path / "p.onnx")
     seen = set()
     assert session.get_inputs()[0].shape == ["batch", 5]
     for seed in range(20):
@@ -121,28 +121,28 @@ def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_p
 
 
 @pytest.mark.parametrize("shape", [(12, 9), (70, 40, 3)])
-def test_pictures_go_in_as_they_are(shape, tmp_path):
+def test_export_onnx_model_reads_raw_images(shape, tmp_path):
     policy = randomise(ConvolutionalPolicy(shape, CategoricalHead(A), (8,)), 1, 0.1)
     policy.space_adapter = SpaceAdapter(Box(0, 255, shape, np.uint8), Discrete(A))
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
-    session = session_of(tmp_path / "p.onnx")
+    session = open_session(tmp_path / "p.onnx")
     assert session.get_inputs()[0].shape == ["batch", *shape]
     pictures = np.random.default_rng(0).integers(0, 256, (6, *shape), np.uint8)
     (action,) = session.run(["action"], {"observation": pictures.astype(np.float32)})
     assert action.tolist() == policy.predict(pictures, deterministic=True)[0].tolist()
 
 
-def test_vectors_are_clipped_to_the_environment(tmp_path):
+def test_export_onnx_model_clips_continuous_actions(tmp_path):
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(2)), 1, 3.0)
     policy.space_adapter = SpaceAdapter(Box(-1, 1, (2, 2)), Box(np.float32([-0.1, -0.2]), np.float32([0.3, 0.4])))
     export_onnx(policy, tmp_path / "p.onnx")
     observation = np.random.default_rng(0).normal(size=(50, SIZE)).astype(np.float32)
-    mean, action = session_of(tmp_path / "p.onnx").run(["mean", "action"], {"observation": observation})
+    mean, action = open_session(tmp_path / "p.onnx").run(["mean", "action"], {"observation": observation})
     np.testing.assert_allclose(action, mean.clip([-0.1, -0.2], [0.3, 0.4]), rtol=1e-6)
     assert (action != mean).any()
 
 
-def test_it_is_an_ordinary_file_with_its_card(tmp_path):
+def test_export_onnx_writes_a_valid_file_with_its_metadata(tmp_path):
     policy = POLICIES["mlp"]()
     policy.metadata = {"task": "cartpole", "return": 1.5}
     export_onnx(policy, tmp_path / "p.onnx")
@@ -151,17 +151,17 @@ def test_it_is_an_ordinary_file_with_its_card(tmp_path):
     assert {p.key: p.value for p in model.metadata_props} == {"task": "cartpole", "return": json.dumps(1.5)}
 
 
-def test_a_file_that_is_not_the_policy_is_not_written(tmp_path, monkeypatch):
+def test_export_onnx_does_not_write_a_model_that_differs_from_the_policy(tmp_path, monkeypatch):
     policy = randomise(POLICIES["GRU"](), 1, 0.5)
     other = randomise(POLICIES["GRU"](), 2, 0.5)
     right = onnx_files.build_onnx_model
-    monkeypatch.setattr(onnx_files, "onnx_of", lambda policy, card: right(other, card))
+    monkeypatch.setattr(onnx_files, "build_onnx_model", lambda policy, card: right(other, card))
     with pytest.raises(DataError, match="as ONNX the policy differs by"):
         export_onnx(policy, tmp_path / "p.onnx")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_small_difference_is_noticed(tmp_path):
+def test_max_onnx_difference_notices_a_small_difference(tmp_path):
     policy = POLICIES["mlp"]()
     model = onnx_files.build_onnx_model(policy, {}).SerializeToString()
     policy.network[-1].bias.data[0] += 1e-4
@@ -169,11 +169,11 @@ def test_a_small_difference_is_noticed(tmp_path):
         onnx_files.max_onnx_difference(policy, model)
 
 
-def test_without_the_packages_there_is_one_sentence(tmp_path, monkeypatch):
+def test_export_onnx_explains_missing_packages_in_one_sentence(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "onnxruntime", None)
         assert export_onnx(POLICIES["mlp"](), tmp_path / "unchecked.onnx") is None
-    assert session_of(tmp_path / "unchecked.onnx")
+    assert open_session(tmp_path / "unchecked.onnx")
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(UsageError, match=r"pip install 'aggrevated\[onnx\]'"):
         export_onnx(POLICIES["mlp"](), tmp_path / "p.onnx")

@@ -29,9 +29,9 @@ class Shim:
         self.count = 0
         self.files: set[int] = set()
         for name in (*BY_PATH, *BY_FILE):
-            setattr(os, name, self.wrap_policy(name, getattr(os, name)))
+            setattr(os, name, self.wrap(name, getattr(os, name)))
 
-    def wrap_policy(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(first: Any, *rest: Any, **named: Any) -> Any:
             ours = first in self.files if name in BY_FILE else self.below(first)
             if ours:

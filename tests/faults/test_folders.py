@@ -107,7 +107,7 @@ def test_a_config_that_was_changed_is_noticed(
     assert code == 65 and f"{copy}/config.json was changed after it was written" in sentence
     assert "train --config" in sentence
     result = json.loads(said(["train", "--config", f"{copy}/config.json", "--iterations", "2", "--json"], capsys))
-    made = json.loads((Path(result["run"]) / "config.json").read_text())
+    made = json.loads((Path(result["run_folder"]) / "config.json").read_text())
     assert (made["problem"]["horizon"], made["loop"]["iterations"]) == (21, 2)
 
 
@@ -182,8 +182,8 @@ def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.
         both.wait(10)
         original(*given)
 
-    monkeypatch.setattr(module, "begin_folder", late)
-    monkeypatch.setattr(module, "set_up", lambda config: None)
+    monkeypatch.setattr(module, "create_run_folder", late)
+    monkeypatch.setattr(module, "build_algorithm_inputs", lambda config: None)
     outcomes: list[int | str] = []
 
     def create(seed: int) -> None:
@@ -271,7 +271,7 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
 
     for _ in range(3):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(storage, "seal", stopped)
+            patch.setattr(storage, "save_checksummed", stopped)
             run_to_end(Run.open(run.folder))
     result = run_to_end(Run.open(run.folder))
     assert result.weights_sha256 == whole.weights_sha256

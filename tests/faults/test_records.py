@@ -59,7 +59,7 @@ def can_be(name: str, odd: Any) -> bool:
 @pytest.mark.parametrize(("kind", "file"), [(Result, "result.json"), (Metrics, "metrics.jsonl")])
 def test_every_fact_of_a_record_that_is_of_another_type(kind: Any, file: str, run: Run) -> None:
     facts = json.loads((run.folder / file).read_text())
-    assert kind.read(facts, file).facts() == facts
+    assert kind.read(facts, file).to_dict() == facts
     for name in kind.__dataclass_fields__.keys() - {"more"}:
         without = {key: value for key, value in facts.items() if key != name}
         if name == "cpu_seconds":  # runs of before did not count them

@@ -111,8 +111,8 @@ def test_a_signal_keeps_the_last_iteration_of_every_trial(tmp_path: Path) -> Non
 def test_an_iteration_that_takes_long_is_dropped_and_a_second_signal_leaves_at_once(tmp_path: Path) -> None:
     script = """
 import sys, time
-from aggrevated import stopping
-with stopping.finish_first() as stop:
+from aggrevated.core.signals import defer_signals
+with defer_signals() as stop:
     print("ready", flush=True)
     time.sleep(60)
 """

@@ -88,7 +88,7 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no tuple": (lambda u: 3, "gave int as a step"),
     "no reward": (lambda u: (u[0], None, *u[2:]), "raised TypeError"),
     "a vector as reward": (lambda u: (u[0], np.zeros(2), *u[2:]), "raised TypeError"),
-    "raises": (raising, r"raised ZeroDivisionError: the motor is off \(test_parts.py, line \d+\)"),
+    "raises": (raising, r"raised ZeroDivisionError: the motor is off \(test_user_code.py, line \d+\)"),
 }
 
 
@@ -302,7 +302,7 @@ def test_pieces_that_do_not_fit_each_other() -> None:
         (FeedForwardPolicy(4, CategoricalHead(1), (4,)), cartpole, "the policy has 1 actions, cartpole has 2"),
         (FeedForwardPolicy(1, CategoricalHead(2), (4,)), Walk(), r"are a finite set, .*GaussianHead\(2\)"),
         (FeedForwardPolicy(1, GaussianHead(3), (4,)), Walk(), "the policy has 3 actions, walk has 2"),
-        (categorical, gymnasium.make("CartPole-v1"), "is no simulator, for it has no method initial"),
+        (categorical, gymnasium.make("CartPole-v1"), "is no simulator, for it has no method observe"),
     ]
     for policy, simulator, words in cases:
         with pytest.raises(UsageError, match=words):

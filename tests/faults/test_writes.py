@@ -51,7 +51,7 @@ def left_by(folder: Path) -> dict[str, Any]:
     lines = [line.to_dict() | {"seconds": 0, "cpu_seconds": 0} for line in run.metrics()]
     weights, _ = load_checksummed(sorted((folder / "checkpoints").glob("*.safetensors"))[-1])
     kept = {name: tensor.tolist() for name, tensor in weights.items()}
-    return {"lines": lines, "kept": kept, **result.to_dict(), "seconds": 0, "cpu_seconds": 0, "run": ""}
+    return {"lines": lines, "kept": kept, **result.to_dict(), "seconds": 0, "cpu_seconds": 0, "run_folder": ""}
 
 
 @pytest.mark.timeout(7200)

@@ -1,4 +1,4 @@
-"""Commands as a user gives them, and what they answer."""
+"""Run commands as a user does, and return what they print."""
 
 import pytest
 
@@ -6,14 +6,14 @@ from aggrevated.cli import main
 
 
 def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints on standard output."""
+    """Return what a command prints on standard output."""
     capsys.readouterr()
     main(arguments)
     return capsys.readouterr().out
 
 
 def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """(exit code, what was said on standard error) of a command that must fail."""
+    """Return (exit code, printed text) of a command that must fail."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert isinstance(caught.value.code, int)

@@ -1,76 +1,75 @@
-"""Sweeps whose runs take no time: their results are made up from their settings."""
+"""Sweeps with fake runs, whose results are computed from their settings."""
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pytest
+from optuna import Study
+from optuna.trial import FrozenTrial
 
 from aggrevated.core.errors import AggrevatedError
 from aggrevated.storage import save_checksummed_json
 from aggrevated.sweeps.request import SweepRequest
 from aggrevated.sweeps.search_space import parse_variations
-from aggrevated.sweeps.sweep import FailureCallback, Sweep
-from aggrevated.sweeps.trials import Trial
+from aggrevated.sweeps.sweep import FailureCallback, Runner, Sweep, create_or_open_sweep
 from aggrevated.tasks import find_task
 from aggrevated.training.records import Result
 from aggrevated.training.run_folder import Run
 
 SMALL = {"iterations": 2, "trajectories": 2, "horizon": 30, "validation_episodes": 2, "test_episodes": 5}
-needs_optuna = pytest.mark.skipif(
-    find_spec("optuna") is None,
-    reason="TPE is Optuna's, which is not installed: pip install 'aggrevated[optuna]'",
-)
 
 
-def asked(*varied: str, search: str = "grid", trials: int = 64, **given: Any) -> SweepRequest:
-    """A small sweep of CartPole, with one seed unless `seeds` says otherwise."""
+def make_request(*varied: str, search: str = "grid", trials: int = 64, **given: Any) -> SweepRequest:
+    """Return the request of a small sweep of CartPole, with one seed unless `seeds` says otherwise."""
     own = {name: given.pop(name) for name in ("method", "seeds", "sampler_seed") if name in given}
     method = own.setdefault("method", "aggrevated")
     space = parse_variations(varied, find_task("cartpole"), method)
-    return SweepRequest(task="cartpole", varied=space, fixed={**SMALL, **given}, search=search, trials=trials, **own)
+    fixed = {**SMALL, **given}
+    return SweepRequest(task="cartpole", varied=space, fixed=fixed, search=search, trials=trials, **own)
 
 
-def made_up(run: Run) -> float:
-    """A return: it is best where the learning rate is 0.01, or without one, and a little better with each seed."""
+def made_up_return(run: Run) -> float:
+    """A return: best where the learning rate is 0.01, or without one, and a little better with each seed."""
     rate = run.config.update.to_values().get("learning_rate", 0.01)
     return -abs(rate - 0.01) + 0.001 * run.config.loop.seed
 
 
-def pretend(score: Callable[[Run], float] = made_up) -> Callable[[Sequence[Run], FailureCallback], None]:
-    """What runs nothing, and writes down that it did."""
+def pretend(score: Callable[[Run], float] = made_up_return) -> Runner:
+    """Return a runner that runs nothing, and writes down that it did."""
 
-    def run_them(runs: Sequence[Run], failed: FailureCallback) -> None:
+    def run_all(runs: Sequence[Run], failed: FailureCallback) -> None:
         for run in runs:
             try:
-                end(run, score(run))
+                write_result(run, score(run))
             except AggrevatedError as error:
                 failed(run, error)
 
-    return run_them
+    return run_all
 
 
-def end(run: Run, returned: float) -> None:
-    """Leave a result.json."""
+def write_result(run: Run, returned: float) -> None:
+    """Write result.json of a run."""
     numbers = {name: 0 for name in Result.__dataclass_fields__ if name != "more"}
-    names = {
-        "task": "cartpole",
-        "method": "",
-        "update": "",
-        "ended_by": "iterations",
-        "run_folder": "",
-        "weights_sha256": "",
-    }
+    texts = ("task", "method", "update", "ended_by", "run_folder", "weights_sha256")
     known = {"iterations": run.config.loop.iterations, "best_return": returned, "test_return": returned - 1.0}
-    save_checksummed_json(run.folder / "result.json", numbers | names | known)
+    save_checksummed_json(run.folder / "result.json", numbers | dict.fromkeys(texts, "") | known)
 
 
-def whole(folder: Path, what: SweepRequest, score: Callable[[Run], float] = made_up) -> Sweep:
-    """A new sweep, to its end."""
-    *_, last = Sweep(folder, what).write().rounds(pretend(score))
-    return last
+def run_to_end(sweep: Sweep, runner: Runner | None = None) -> list[FrozenTrial]:
+    """Make the trials that are missing, and return all of them."""
+    return run_study(sweep, runner).trials
 
 
-def settings_of(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    return [dict(trial.settings) for trial in trials]
+def run_study(sweep: Sweep, runner: Runner | None = None) -> Study:
+    """Make the trials that are missing, and return the study."""
+    return sweep.run(runner or pretend(), lambda study, new: None)
+
+
+def run_new(folder: Path, asked: SweepRequest, runner: Runner | None = None) -> list[FrozenTrial]:
+    """Begin the sweep, or go on with it, to its end."""
+    return run_to_end(create_or_open_sweep(folder, asked), runner)
+
+
+def facts_of(trials: Sequence[FrozenTrial]) -> list[tuple[Any, ...]]:
+    """All that a trial is but when it was made."""
+    return [(trial.number, trial.params, trial.value, trial.state, trial.user_attrs) for trial in trials]

@@ -1,4 +1,4 @@
-"""An environment and experts as somebody else would write them, found by the names of this module."""
+"""An environment and experts as a user would write them, found by references to this module."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 
 
 class Corridor(gymnasium.Env[Any, Any]):
-    """Walk to the lit end of a corridor: which end that is stands in the observation, beside the place."""
+    """Walk to the lit end of a corridor; the observation has the lit end and the position."""
 
     observation_space = Dict({"goal": Discrete(2), "place": Box(-500.0, 500.0, (1,))})
     action_space = Discrete(3, start=-1)
@@ -43,10 +43,10 @@ def make() -> Corridor:
 
 
 def act(observation: Any) -> int:
-    """Where the light is."""
+    """Return the move to the lit end."""
     return 1 if observation["goal"] else -1
 
 
 def lazy(observation: Any) -> int:
-    """The same, but every third step it waits."""
+    """Return the move to the lit end, but wait at every third position."""
     return 0 if round(observation["place"][0] / 100) % 3 == 1 else act(observation)

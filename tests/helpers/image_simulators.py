@@ -1,4 +1,4 @@
-"""A world of pictures: a bright pixel on a dark square is to be moved onto a dimmer one."""
+"""A simulator whose observations are images: a bright pixel must be moved onto a dimmer one."""
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -36,7 +36,7 @@ class Grid:
 
 
 class Guide:
-    """It knows the way, and what every step costs."""
+    """An expert that knows the way, and Q of every action."""
 
     name = "guide"
 

@@ -51,15 +51,15 @@ def pushed(horizon: int = 8) -> GymnasiumSimulator:
 
 @dataclass(frozen=True)
 class Grid:
-    """A simulator with a translation: places and a lamp in a Dict, two choices at once; a step costs |x| + |y|."""
+    """A simulator with a space adapter: places and a lamp in a Dict, two choices at once; a step costs |x| + |y|."""
 
     name: str = "grid"
     horizon: int = 6
-    translation = SpaceAdapter(
+    space_adapter = SpaceAdapter(
         Dict({"lamp": Discrete(2), "place": Box(-9, 9, (2,), np.int64)}), MultiDiscrete([3, 3], start=[-1, -1])
     )
-    observation_space = translation.observation_space
-    action_space = translation.action_space
+    observation_space = space_adapter.observation_space
+    action_space = space_adapter.action_space
 
     def reset(self, seeds):
         return np.stack([np.random.default_rng(int(seed)).integers(-3, 4, 2) for seed in seeds])

@@ -12,14 +12,14 @@ from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated_reader.learners.reading_policy import ReadingPolicy
 
-READERS = (*KINDS, "kernel-svm", "reading")
+LIBRARY_KINDS = (*KINDS, "kernel-svm")
+READERS = (*LIBRARY_KINDS, "reading")  # the last comes from the distribution `aggrevated_reader`
 WIDTH = 6  # of the features of a symbol
 
 
 def page(heads, symbols=None):
-    """A page with that tree; its ink is nothing but dots."""
+    """A page with that tree; every symbol is a dot."""
     dot = (np.zeros((1, 2)),)
     return Page("page", "writer", tuple(symbols or "x" * len(heads)), np.array(heads), (dot,) * len(heads))
 
@@ -46,6 +46,8 @@ def reader(kind: str, pages: Corpus, seed=0, dropout=0.0) -> ParsingPolicy | Ker
         SupportVectorUpdate()(policy, None, *demonstrated(pages, seed))
         return policy
     if kind == "reading":
+        from aggrevated_reader.learners.reading_policy import ReadingPolicy
+
         policy = ReadingPolicy(
             projection, SYSTEMS["arc-eager"], hidden=8, embedding=10, layers=2, dropout=dropout, seed=seed
         )
@@ -64,7 +66,7 @@ def trajectories(pages: Corpus, policy=None, count=12, n=1) -> Trajectories:
 
 
 def demonstrated(pages: Corpus, n=1, count=8):
-    """(parses by the expert, what it advised)."""
+    """Return (parses by the expert, zero-one costs of all actions)."""
     from aggrevated.oracles.zero_one import make_zero_one_oracle
 
     parser = Parser(pages, np.arange(len(pages.lengths)))

@@ -1,4 +1,4 @@
-"""A tiny MDP whose every trajectory can be written down, and what is exactly true of it.
+"""A tiny MDP whose trajectories can all be enumerated, with its exact values and gradients.
 
 Three states, three actions, H = 3, stochastic transitions, and two actions that end the episode. Every number is a
 small fraction, so Q* and d_t can be checked by hand. Nothing here uses the library's own gradients or roll-in.
@@ -47,7 +47,7 @@ Q_STAR = np.array(
 
 @dataclass(frozen=True)
 class TinyMdp:
-    """State [n, 3] int64: (s, t, luck). Luck holds the coming coin flips in its bits; no one may look at them.
+    """State [n, 3] int64: (s, t, luck). Luck holds the coming coin flips, unseen by policies and experts.
 
     Seeds 0 … 15 hit every (start, luck) in proportion to its probability, so a mean over them is exact.
     """
@@ -74,7 +74,7 @@ class TinyMdp:
 
 @dataclass(frozen=True)
 class Lucky(TinyMdp):
-    """The tiny MDP that can be given other luck."""
+    """The tiny MDP that can be reseeded."""
 
     def reseed(self, state: Array, seeds: Array) -> Array:
         """The coin flips to come are the last bits of the seeds."""
@@ -117,7 +117,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Home:
-    """An expert that goes back to 0 by its second action alone."""
+    """An expert that returns to 0 by the second component of its action."""
 
     name: str = "home"
 
@@ -137,7 +137,7 @@ def deep_policy(seed: int = 0, inputs: int = 3, actions: int = 3) -> FeedForward
 
 
 def randomise(policy: FeedForwardPolicy, seed: int, scale: float = 0.7) -> FeedForwardPolicy:
-    """The policy, with all its parameters drawn anew: no zero biases, nothing close to uniform."""
+    """Draw all parameters of the policy at random, without zero biases; return the policy."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in policy.parameters():
@@ -153,7 +153,7 @@ def probabilities(policy: Policy) -> Array:
 
 
 def mixture(pi: Array, alpha: float) -> Array:
-    """α π* + (1 − α) π as [S, A]."""
+    """Return α π* + (1 − α) π as [S, A]."""
     return alpha * np.eye(3)[EXPERT] + (1 - alpha) * pi
 
 
@@ -180,7 +180,7 @@ def exact_gradient(pi: Array, alpha: float = 0.0) -> Array:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """Every trajectory that can happen, and how probable it is. Two that differ in who acted are two."""
+    """Every possible trajectory, with its probability. Trajectories that differ in who acted are different."""
 
     trajectories: Trajectories  # J of them, observations in float64
     probability: Array  # [J]
@@ -194,7 +194,7 @@ class Enumerated:
 def every_trajectory(
     policy: Policy, alpha: float = 0.0, horizon: int = 3, starts: tuple[int, ...] = (0, 1, 2)
 ) -> Enumerated:
-    """All trajectories of α π* + (1 − α) π_θ, found by trying everything the simulator lets one do."""
+    """All trajectories of α π* + (1 − α) π_θ, by enumeration of all actions and coin flips."""
     simulator = TinyMdp(horizon)
     pi = probabilities(policy)
 
@@ -271,20 +271,20 @@ def random_trajectories(
 
 
 def with_expert_steps(trajectories: Trajectories, alpha: float = 0.4, seed: int = 0) -> Trajectories:
-    """The same, a share of its steps taken by the expert."""
+    """Return the trajectories with a fraction `alpha` of their steps marked as the expert's."""
     coins = np.random.default_rng(seed).random(trajectories.mask.shape)
     return replace(trajectories, by_expert=(coins < alpha) & trajectories.mask, alpha=alpha)
 
 
 def with_legal(trajectories: Trajectories, actions: int = 3, seed: int = 0) -> Trajectories:
-    """The same, about half of all actions illegal; those taken are legal, and where no step was taken none is."""
+    """Return the trajectories with about half of all actions illegal; taken actions are legal, none at padded steps."""
     legal = np.random.default_rng(seed).random((*trajectories.mask.shape, actions)) < 0.5
     np.put_along_axis(legal, trajectories.actions[..., None], True, axis=2)
     return replace(trajectories, action_mask=legal & trajectories.mask[..., None])
 
 
 def with_vectors(trajectories: Trajectories, size: int = 3, seed: int = 0) -> Trajectories:
-    """The same, its actions Gaussian vectors, zeros where no step was taken."""
+    """Return the trajectories with Gaussian vectors as actions, zeros at padded steps."""
     drawn = np.random.default_rng(seed).normal(size=(*trajectories.mask.shape, size))
     drawn[~trajectories.mask] = 0.0
     return replace(trajectories, actions=drawn.astype(trajectories.observations.dtype))
@@ -298,7 +298,7 @@ def random_costs(
     seed: int = 1,
     scale: float = 1.0,
 ) -> CostToGo:
-    """A cost-to-go of every action, or of the taken one where `actions` is None; every step asked. An oracle itself."""
+    """Return random costs of every action, or of the taken one if `actions` is None. It can serve as an oracle."""
     shape = trajectories.mask.shape if actions is None else (*trajectories.mask.shape, actions)
     values = scale * np.random.default_rng(seed).normal(size=shape)
     values[~trajectories.mask] = 0.0
@@ -310,7 +310,7 @@ POLICIES = [name for name in REGISTRIES["policy"].names() if name != "cnn"]  # t
 
 
 def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int, **of_the_head: float) -> Policy:
-    """A random policy of that kind, as a run would begin with."""
+    """Return a random policy of that kind, as at the start of a run."""
     head = select_head(simulator.action_space)(**of_the_head).build(simulator.action_space)
     policy: Policy = REGISTRIES["policy"].get(kind)(hidden).build(simulator.observation_space, head, seed)
     return policy

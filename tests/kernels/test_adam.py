@@ -38,7 +38,7 @@ def test_it_has_torch_s_bits(seed):
 def test_moments_are_made_once(monkeypatch):
     made = []
     make = adam.init_moments
-    monkeypatch.setattr(adam, "moments_of", lambda weight: made.append(weight.shape) or make(weight))
+    monkeypatch.setattr(adam, "init_moments", lambda weight: made.append(weight.shape) or make(weight))
     network, x = problem(0)
     learn(network, x, Adam(network.parameters()), 5)
     assert made == [weight.shape for weight in network[:3].parameters()]

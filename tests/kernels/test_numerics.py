@@ -9,12 +9,15 @@ import torch
 
 from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, PACKAGES, describe_numerics_difference, numerics_fingerprint
 
-ASK = "from aggrevated.kernels.numerics import fingerprint; print(fingerprint()['answers'])"
+PRINT_DIGEST = """
+from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, numerics_fingerprint
+print(numerics_fingerprint()[KERNEL_OUTPUTS_KEY])
+"""
 
 
 def elsewhere(**environment: str) -> str:
     found = subprocess.run(
-        [sys.executable, "-c", ASK], env=os.environ | environment, check=True, capture_output=True, text=True
+        [sys.executable, "-c", PRINT_DIGEST], env=os.environ | environment, check=True, capture_output=True, text=True
     )
     return found.stdout.strip()
 

@@ -28,7 +28,7 @@ Q = QStarOracle(TinyExpert())
 
 @pytest.mark.parametrize("oracle", [Q, AdvantageOracle(Q)], ids=["Q", "A"])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
-def test_expectation_over_every_trajectory_is_the_exact_gradient(oracle, alpha):
+def test_all_actions_gradient_expectation_is_the_exact_gradient(oracle, alpha):
     policy = linear_policy()
     expected = exact_gradient(probabilities(policy), alpha)
     mean = every_trajectory(policy, alpha).expectation(lambda tau: gradient(policy, all_actions_loss, tau, oracle(tau)))
@@ -36,7 +36,7 @@ def test_expectation_over_every_trajectory_is_the_exact_gradient(oracle, alpha):
     np.testing.assert_allclose(mean, expected, atol=1e-12)
 
 
-def test_uniform_policy_by_hand():
+def test_all_actions_gradient_of_uniform_policy_matches_hand_computed_values():
     """K = 16 trajectories of one step, one for each start: Σ_a ∇π Q with π = 1/3 and ρ₀ = (1/2, 1/4, 1/4), H = 1."""
     policy = linear_policy(None).float()
     trajectories = roll_in(TinyMdp(horizon=1), RollInPolicy(None, policy.actor()), np.arange(16))
@@ -47,7 +47,7 @@ def test_uniform_policy_by_hand():
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
-def test_eq_10_is_eq_12_for_every_sample(alpha):
+def test_all_actions_gradient_is_the_same_with_q_and_with_advantage(alpha):
     """The gradients of the probabilities sum to zero, so what is subtracted from all actions alike drops out."""
     policy = deep_policy()
     every = every_trajectory(policy, alpha).trajectories
@@ -57,7 +57,7 @@ def test_eq_10_is_eq_12_for_every_sample(alpha):
         np.testing.assert_allclose(with_q, with_a, atol=1e-15)
 
 
-def test_an_early_end_divides_by_h_k_and_not_by_the_steps_seen():
+def test_all_actions_loss_divides_by_horizon_times_trajectories():
     """One trajectory of one step out of H = 4: the loss is Σ_a π(a) Q(a) / 4, not / 1."""
     policy = linear_policy(None)
     observations = np.eye(3)[None, :1]
@@ -67,7 +67,7 @@ def test_an_early_end_divides_by_h_k_and_not_by_the_steps_seen():
     assert all_actions_loss(policy, trajectories, costs).item() == pytest.approx(6.0 / 4)
 
 
-def test_weights_multiply_their_steps():
+def test_all_actions_loss_multiplies_steps_by_their_weights():
     """Querying M of H steps at weight H/M: only those count, and in proportion."""
     policy = deep_policy()
     trajectories = random_trajectories()
@@ -86,7 +86,7 @@ def test_weights_multiply_their_steps():
     np.testing.assert_allclose(weighted, 4 * gradient(policy, all_actions_loss, short, first), atol=1e-14)
 
 
-def test_steps_never_taken_do_not_count():
+def test_all_actions_loss_ignores_padded_steps():
     policy = deep_policy()
     trajectories = random_trajectories()
     costs = random_costs(trajectories)
@@ -95,13 +95,13 @@ def test_steps_never_taken_do_not_count():
     np.testing.assert_array_equal(gradient(policy, all_actions_loss, trajectories, costs), before)
 
 
-def test_refuses_a_cost_of_the_taken_action_only():
+def test_all_actions_loss_rejects_taken_action_costs():
     trajectories = random_trajectories()
     with pytest.raises(AssertionError, match="use taken_action"):
         all_actions_loss(deep_policy(), trajectories, random_costs(trajectories, actions=None))
 
 
-def test_float32_is_close_to_float64():
+def test_all_actions_gradient_in_float32_is_close_to_float64():
     policy = deep_policy()
     trajectories = random_trajectories()
     exact = gradient(policy, all_actions_loss, trajectories, random_costs(trajectories))

@@ -59,9 +59,9 @@ CASES = {
 
 @pytest.mark.parametrize("bonus", [0.0, 0.7])
 @pytest.mark.parametrize(("loss", "oracle", "formula"), CASES.values(), ids=CASES)
-def test_loss_and_gradient(loss, oracle, formula, bonus):
+def test_losses_and_gradients_match_formula_and_finite_differences(loss, oracle, formula, bonus):
     policy = deep_policy()
-    costs = replace(oracle(TRAJECTORIES), bonus=bonus)
+    costs = replace(oracle(TRAJECTORIES), entropy_bonus=bonus)
     theta = flat(policy)
 
     def pi_at(vector):

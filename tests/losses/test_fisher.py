@@ -21,7 +21,7 @@ KINDS = {
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def policy_of(kind, head):
+def make_policy(kind, head):
     return randomise(KINDS[kind](head).double(), 0)
 
 
@@ -32,7 +32,7 @@ def gradient_of(value, policy):
     return torch.cat([g.reshape(-1) for g in gradients])
 
 
-def dense(policy, trajectories):
+def dense_fisher_matrix(policy, trajectories):
     """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ, one score at a time."""
     log_probs = policy_distribution(policy, trajectories).logits
     legal = action_mask_tensor(trajectories)
@@ -53,16 +53,16 @@ def assert_products_of(matrix, policy, trajectories):
 
 
 @every_kind
-@pytest.mark.parametrize("restrict", [lambda x: x, with_legal], ids=["all legal", "some illegal"])
-def test_it_is_the_mean_outer_product_of_scores(kind, restrict):
-    policy = policy_of(kind, CategoricalHead(3))
-    trajectories = restrict(random_trajectories(k=3, t=3))
-    assert_products_of(dense(policy, trajectories), policy, trajectories)
+@pytest.mark.parametrize("add_action_mask", [lambda x: x, with_legal], ids=["all legal", "some illegal"])
+def test_fisher_product_is_the_mean_outer_product_of_scores(kind, add_action_mask):
+    policy = make_policy(kind, CategoricalHead(3))
+    trajectories = add_action_mask(random_trajectories(k=3, t=3))
+    assert_products_of(dense_fisher_matrix(policy, trajectories), policy, trajectories)
 
 
-def test_of_a_gaussian_policy_it_is_j_t_j_over_the_variance_and_2_for_its_logarithm():
+def test_fisher_product_of_gaussian_policy_matches_closed_form():
     """F = E[J_μᵀ Σ⁻¹ J_μ] for the mean, and 2 for each log-deviation."""
-    policy = policy_of("feed-forward", GaussianHead(2))
+    policy = make_policy("feed-forward", GaussianHead(2))
     trajectories = random_trajectories(k=3, t=3)
     mean = policy_distribution(policy, trajectories).mean
     deviation = policy.head.log_deviation.detach().exp()
@@ -79,8 +79,8 @@ def test_of_a_gaussian_policy_it_is_j_t_j_over_the_variance_and_2_for_its_logari
 
 
 @every_kind
-def test_half_the_square_of_a_short_step_is_its_kl(kind):
-    policy = policy_of(kind, CategoricalHead(3))
+def test_fisher_product_predicts_kl_of_a_short_step(kind):
+    policy = make_policy(kind, CategoricalHead(3))
     trajectories = random_trajectories()
     with torch.no_grad():
         before = policy_distribution(policy, trajectories)

@@ -1,4 +1,4 @@
-"""The surrogate for supervised learning and DAgger."""
+"""The loss of supervised learning and DAgger: −log π of the best action."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from helpers.tiny_mdp import (
 )
 
 
-def test_uniform_policy_by_hand():
+def test_best_action_nll_loss_of_uniform_policy_matches_hand_computed_value():
     """The expert alone takes 3 steps in every episode of the tiny MDP; each costs log 3, and H·K divides."""
     policy = linear_policy(None).float()
     expert = TinyExpert()
@@ -32,7 +32,7 @@ def test_uniform_policy_by_hand():
     assert all_actions_loss(policy, trajectories, costs).item() == pytest.approx(2 / 3, rel=1e-6)
 
 
-def test_it_does_not_go_flat_where_the_policy_is_confident_and_wrong():
+def test_best_action_nll_loss_has_gradient_where_policy_is_confident_and_wrong():
     """The trap of Σ_a π(a) A(a): at logits (20, 0, 0) with action 1 right it has no gradient left. This one has."""
     policy = linear_policy(None)
     policy.network[0].bias.data[0] = 20.0
@@ -42,21 +42,21 @@ def test_it_does_not_go_flat_where_the_policy_is_confident_and_wrong():
     assert np.abs(gradient(policy, best_action_nll_loss, trajectories, costs)).max() > 0.1
 
 
-def test_of_vectors_by_hand():
+def test_best_action_nll_loss_of_gaussian_policy_matches_hand_computed_value():
     """Σ_j (a_j − μ_j)²/2σ² + log σ + log √2π for each step taken, and H·K divides."""
     policy = randomise(FeedForwardPolicy(3, GaussianHead(2), hidden=()).double(), 0)
     trajectories = with_vectors(random_trajectories(), 2)
-    advice = np.random.default_rng(1).normal(size=(6, 4, 2))
-    costs = CostToGo(np.zeros((6, 4)), trajectories.mask * 1.0, expert_actions=advice)
+    expert_actions = np.random.default_rng(1).normal(size=(6, 4, 2))
+    costs = CostToGo(np.zeros((6, 4)), trajectories.mask * 1.0, expert_actions=expert_actions)
     weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
     deviation = np.exp(policy.head.log_deviation.detach().numpy())
-    away = (advice - trajectories.observations @ weight.T - bias) / deviation
+    away = (expert_actions - trajectories.observations @ weight.T - bias) / deviation
     each = (away**2 / 2 + np.log(deviation) + np.log(2 * np.pi) / 2).sum(axis=2)
     expected = each[trajectories.mask].sum() / (5 * 6)
     assert best_action_nll_loss(policy, trajectories, costs).item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_refuses_a_cost_of_the_taken_action_only():
+def test_best_action_nll_loss_rejects_taken_action_costs():
     trajectories = random_trajectories()
     with pytest.raises(AssertionError, match="to know the cheapest"):
         best_action_nll_loss(linear_policy(), trajectories, random_costs(trajectories, actions=None))

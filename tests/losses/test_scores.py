@@ -20,7 +20,7 @@ from helpers.tiny_mdp import (
 )
 
 
-def one_by_one(policy, trajectories):
+def scores_one_by_one(policy, trajectories):
     """Row i by torch's plain autograd, on trajectory i alone, one step after the other."""
     rows = []
     for i in range(trajectories.count):
@@ -35,15 +35,15 @@ def one_by_one(policy, trajectories):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_each_row_is_the_score_of_its_trajectory(alpha):
+def test_trajectory_scores_rows_equal_scores_computed_one_by_one(alpha):
     policy = deep_policy()
     trajectories = with_expert_steps(random_trajectories(), alpha)
     torch.testing.assert_close(
-        compute_trajectory_scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0
+        compute_trajectory_scores(policy, trajectories), scores_one_by_one(policy, trajectories), atol=1e-14, rtol=0
     )
 
 
-def test_steps_of_the_expert_have_no_score():
+def test_trajectory_scores_ignore_expert_steps():
     policy = deep_policy()
     trajectories = random_trajectories()
     all_by_expert = replace(trajectories, by_expert=trajectories.mask, alpha=1.0)
@@ -54,7 +54,7 @@ def test_steps_of_the_expert_have_no_score():
     assert torch.equal(compute_trajectory_scores(policy, half), compute_trajectory_scores(policy, other))
 
 
-def test_uniform_policy_by_hand():
+def test_trajectory_scores_of_uniform_policy_match_hand_computed_values():
     """∂ log π(a|s) / ∂W[b, s] = 1[a = b] − 1/3. One trajectory (s, a) = (0, 2), (0, 1) then ended, H = 4, K = 1."""
     observations = np.eye(3)[None, [0, 0, 1]]
     mask = np.array([[True, True, False]])
@@ -69,7 +69,7 @@ def test_uniform_policy_by_hand():
     )
 
 
-def test_the_fisher_matrix_per_state_is_h_times_that_of_trajectories():
+def test_fisher_matrix_per_state_is_horizon_times_that_of_trajectories():
     """Cross terms of scores vanish in expectation, so Eq. 9 is the per-state Fisher matrix divided by H."""
     policy = linear_policy()
     every = every_trajectory(policy)
@@ -91,7 +91,7 @@ def test_the_fisher_matrix_per_state_is_h_times_that_of_trajectories():
     np.testing.assert_allclose(per_state, 3 * of_trajectories, atol=1e-14)
 
 
-class SumOfThePast(Policy):
+class CumulativeSumPolicy(Policy):
     """π(·|o₁ … o_t) from the sum of all observations so far; steps with mask 0 never happened and add nothing."""
 
     def __init__(self):
@@ -107,10 +107,10 @@ class SumOfThePast(Policy):
         raise NotImplementedError
 
 
-def test_a_policy_with_a_memory_remembers_the_steps_of_the_expert():
+def test_trajectory_scores_of_recurrent_policy_include_expert_steps_in_memory():
     """The expert's steps have no score of their own, but the learner saw them, and acts upon them later."""
-    policy = SumOfThePast()
+    policy = CumulativeSumPolicy()
     trajectories = with_expert_steps(random_trajectories(), 0.5)
     torch.testing.assert_close(
-        compute_trajectory_scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0
+        compute_trajectory_scores(policy, trajectories), scores_one_by_one(policy, trajectories), atol=1e-14, rtol=0
     )

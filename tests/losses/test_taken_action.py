@@ -31,7 +31,7 @@ Q = QStarOracle(TinyExpert())
 
 @pytest.mark.parametrize("oracle", [TakenActionOracle(Q), TakenActionOracle(AdvantageOracle(Q))], ids=["Q", "A"])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
-def test_expectation_over_every_trajectory_is_the_exact_gradient(oracle, alpha):
+def test_taken_action_gradient_expectation_is_the_exact_gradient(oracle, alpha):
     """Over every trajectory and over who acts. With α > 0, 1/(1 − α) is a float32: seven digits."""
     policy = linear_policy()
     expected = exact_gradient(probabilities(policy), alpha)
@@ -42,7 +42,7 @@ def test_expectation_over_every_trajectory_is_the_exact_gradient(oracle, alpha):
     np.testing.assert_allclose(mean, expected, atol=1e-12 if alpha == 0 else 1e-7)
 
 
-def test_the_advantage_reduces_the_variance():
+def test_taken_action_gradient_has_lower_variance_with_advantage():
     """Exactly, over every trajectory: Σ ρ(τ) ‖∇(τ)‖² goes down, its mean stays."""
     policy = linear_policy()
     every = every_trajectory(policy)
@@ -53,7 +53,7 @@ def test_the_advantage_reduces_the_variance():
     assert second[1] < 0.5 * second[0]
 
 
-def test_mean_over_actions_is_all_actions():
+def test_taken_action_gradient_mean_over_actions_is_all_actions_gradient():
     """Σ_a π(a|s) · (the estimate had a been taken) = Eq. 10, in every state and at every t."""
     policy = deep_policy()
     pi = probabilities(policy)
@@ -85,7 +85,7 @@ def true_policy_gradient(policy, horizon, starts=(0, 1, 2)):
     return torch.cat([g.reshape(-1) for g in torch.autograd.grad(total / horizon, list(policy.parameters()))]).numpy()
 
 
-def test_with_realised_costs_it_is_the_policy_gradient():
+def test_taken_action_gradient_with_reward_to_go_is_the_policy_gradient():
     """REINFORCE: the same loss with the learner's own cost-to-go has the expectation ∇μ/H."""
     policy = deep_policy()
     mean = every_trajectory(policy).expectation(
@@ -96,7 +96,7 @@ def test_with_realised_costs_it_is_the_policy_gradient():
     np.testing.assert_allclose(mean, expected, atol=1e-12)
 
 
-def test_the_mean_of_the_others_leaves_it_unbiased():
+def test_leave_one_out_baseline_keeps_taken_action_gradient_unbiased():
     """Every pair of trajectories, K = 2: each is the other's baseline. Some end at once and are no one's baseline."""
     policy = deep_policy()
     starts = (0, 2)
@@ -115,16 +115,16 @@ def test_the_mean_of_the_others_leaves_it_unbiased():
             second += chance * (estimate**2).sum()
             plain += chance * (gradient(policy, taken_action_loss, pair, RewardToGoOracle()(pair)) ** 2).sum()
     np.testing.assert_allclose(mean, true_policy_gradient(policy, 2, starts), atol=1e-7)
-    assert second != plain  # the baseline did something
+    assert second != plain  # the baseline has an effect
 
 
-def test_refuses_a_cost_of_every_action():
+def test_taken_action_loss_rejects_all_actions_costs():
     trajectories = random_trajectories()
     with pytest.raises(AssertionError, match="wrap it in Taken"):
         taken_action_loss(deep_policy(), trajectories, random_costs(trajectories))
 
 
-def test_refuses_mixing_1():
+def test_taken_action_loss_rejects_alpha_1():
     every = every_trajectory(linear_policy(), alpha=1.0).trajectories
     with pytest.raises(UsageError, match="mixing below 1"):
         taken_action_loss(linear_policy(), every, TakenActionOracle(Q)(every))

@@ -1,4 +1,4 @@
-"""GAE: its two ends, by hand, and a critic that learns V^π of a tabular MDP."""
+"""Generalized advantages by hand and in their limits, and a critic that learns V^π of a tabular MDP."""
 
 from dataclasses import replace
 
@@ -25,11 +25,11 @@ MDP = TabularSimulator(*(part[0] for part in make_random_mdps(1, STATES, 2, seed
 POLICY = randomise(FeedForwardPolicy(HORIZON * STATES, CategoricalHead(2), hidden=()), 0, 1.0)
 
 
-def rolled_in(n: int, mdp: TabularSimulator = MDP) -> Trajectories:
+def roll_in_batch(n: int, mdp: TabularSimulator = MDP) -> Trajectories:
     return roll_in(mdp, RollInPolicy(None, POLICY.actor(), n=n), derive_seeds(0, SeedPurpose.ROLL_IN, n, 500))
 
 
-def v_of_policy() -> np.ndarray:
+def policy_values() -> np.ndarray:
     """V^π_t(s), [H, S], by backward induction."""
     shown = torch.eye(HORIZON * STATES)[None]
     with torch.no_grad():
@@ -38,7 +38,7 @@ def v_of_policy() -> np.ndarray:
     return (pi * policy_q_values(MDP.transitions, MDP.costs, pi)).sum(axis=2)
 
 
-def test_by_hand():
+def test_generalized_advantages_match_hand_computed_values():
     """Two episodes, one of which ended early; γ = λ = 1/2, so that a step later counts a quarter."""
     mask = np.array([[1, 1, 1], [1, 1, 0]], bool)
     zeros = np.zeros((2, 3))
@@ -54,7 +54,7 @@ def test_by_hand():
     )
 
 
-def test_with_lambda_1_and_before_it_learned_it_is_the_realised_cost():
+def test_untrained_critic_oracle_with_lambda_1_returns_reward_to_go():
     trajectories = random_trajectories(k=20, t=5, dtype=np.float32)
     found = CriticOracle(gae_lambda=1.0)(trajectories)
     expected = RewardToGoOracle()(trajectories)
@@ -64,25 +64,25 @@ def test_with_lambda_1_and_before_it_learned_it_is_the_realised_cost():
 
 
 @pytest.mark.parametrize("gae_lambda", [1.0, 0.5, 0.0])
-def test_it_converges_to_the_value_of_the_policy(gae_lambda):
-    """With λ < 1 from its own guesses, one step further back in each iteration."""
+def test_critic_oracle_converges_to_value_of_policy(gae_lambda):
+    """With λ < 1 the critic learns from its own estimates, one step further back in each iteration."""
     critic = CriticOracle(gae_lambda, learning_rate=0.03, steps=100)
-    expected = v_of_policy()
+    expected = policy_values()
     for n in range(1, 13):
-        critic(rolled_in(n))
-    fresh = rolled_in(99)
+        critic(roll_in_batch(n))
+    fresh = roll_in_batch(99)
     s = fresh.states[..., 0].astype(int)
     t = fresh.states[..., 1].astype(int)
     error = critic.v(fresh) - expected[t, s]
     assert np.sqrt((error**2).mean()) < 0.1 < np.sqrt((expected**2).mean()) / 5
 
 
-def test_what_it_tells_does_not_depend_on_what_it_learns_from_it():
+def test_critic_oracle_evaluates_trajectories_before_fitting_them():
     """V_φ of the iterations before: a critic that is fitted to the same costs would explain their noise away."""
-    trajectories = rolled_in(2)
-    other = rolled_in(3)
+    trajectories = roll_in_batch(2)
+    other = roll_in_batch(3)
     critic = CriticOracle()
-    critic(rolled_in(1))
+    critic(roll_in_batch(1))
     v = critic.v(trajectories)
     np.testing.assert_array_equal(
         critic(trajectories).values, generalized_advantages(trajectories, v, 1.0, 0.97).astype(np.float32)
@@ -90,54 +90,54 @@ def test_what_it_tells_does_not_depend_on_what_it_learns_from_it():
     assert not np.array_equal(critic.v(other), v)
 
 
-def test_it_leaves_less_noise_than_the_mean_of_the_others():
-    """Where one stays in a cheap or a dear state, whatever one does, the mean of the others says little."""
+def test_critic_oracle_has_lower_variance_than_leave_one_out_baseline():
+    """Where states differ in cost and actions do not matter, the mean of other trajectories explains little."""
     stay = np.eye(3)[:, None].repeat(2, axis=1)
     costs = np.array([[0.05] * 2, [0.5] * 2, [0.95] * 2])
     mdp = TabularSimulator(stay, costs, np.full(3, 1 / 3), horizon=HORIZON)
     critic = CriticOracle(gae_lambda=1.0, steps=100)
     for n in range(1, 5):
-        trajectories = rolled_in(n, mdp=mdp)
+        trajectories = roll_in_batch(n, mdp=mdp)
         noise, others = (oracle(trajectories).values for oracle in (critic, AdvantageOracle(RewardToGoOracle())))
     assert (noise**2).mean() < 0.5 * (others**2).mean()
 
 
-def test_state_and_restore_go_on_with_identical_bits():
+def test_critic_oracle_resumes_from_state_with_identical_bits():
     straight = CriticOracle()
     resumed = CriticOracle()
     assert straight.state() == {}
     resumed.restore({})
     for n in (1, 2):
-        straight(rolled_in(n))
+        straight(roll_in_batch(n))
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     for n in (3, 4):
-        np.testing.assert_array_equal(straight(rolled_in(n)).values, resumed(rolled_in(n)).values)
+        np.testing.assert_array_equal(straight(roll_in_batch(n)).values, resumed(roll_in_batch(n)).values)
     first = straight.state()
     second = resumed.state()
     assert first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_the_state_is_a_copy():
+def test_critic_oracle_state_is_a_copy():
     critic = CriticOracle()
-    critic(rolled_in(1))
+    critic(roll_in_batch(1))
     state = critic.state()
     before = {name: w.clone() for name, w in state.items()}
-    critic(rolled_in(2))
+    critic(roll_in_batch(2))
     assert all(torch.equal(before[name], w) for name, w in state.items())
     restored = CriticOracle()
     restored.restore(state)
-    restored(rolled_in(2))
+    restored(roll_in_batch(2))
     assert all(torch.equal(before[name], w) for name, w in state.items())
 
 
-def test_it_is_found_inside_of_other_oracles():
+def test_iter_stateful_finds_critic_oracle_inside_other_oracles():
     critic = CriticOracle()
     assert dict(iter_stateful(EntropyBonusOracle(critic, 0.1))) == {"oracle.oracle": critic}
     assert not dict(iter_stateful(EntropyBonusOracle(AdvantageOracle(RewardToGoOracle()), 0.1)))
 
 
-def test_the_units_of_observations_and_costs_do_not_matter():
-    """Numbers of pages are seen like angles, and costs in thousands learned like small ones."""
+def test_critic_oracle_is_invariant_to_units_of_observations_and_costs():
+    """The critic normalizes observations and costs."""
     plain = random_trajectories(k=40, t=6, dtype=np.float32)
     units = np.array([4096.0, 1.0, 1 / 64], np.float32)
     other = replace(plain, observations=units * plain.observations, costs=1024.0 * plain.costs)
@@ -148,13 +148,13 @@ def test_the_units_of_observations_and_costs_do_not_matter():
     assert not np.allclose(found[0][0], found[0][3], atol=0.1)
 
 
-def test_what_does_not_vary_is_no_trouble():
+def test_critic_oracle_accepts_constant_observations_and_costs():
     plain = random_trajectories(k=4, t=3, dtype=np.float32)
     same = replace(plain, observations=np.ones_like(plain.observations), costs=np.zeros_like(plain.costs))
     critic = CriticOracle()
     assert not critic(same).values.any() and not critic(same).values.any()
 
 
-def test_settings_build_it():
+def test_critic_settings_build_critic_oracle():
     found = CriticSettings(0.9, 0.99, (8, 4), 7, 0.1).build(MDP, None)
     assert found == CriticOracle(0.9, 0.99, (8, 4), 7, 0.1)

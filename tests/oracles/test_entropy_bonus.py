@@ -1,4 +1,4 @@
-"""The entropy bonus: what it adds to each loss, by hand; its gradients are in tests/gradients."""
+"""The entropy bonus: what it adds to each loss, by hand; tests/losses checks its gradients."""
 
 import math
 from dataclasses import replace
@@ -39,45 +39,45 @@ LOSSES = {
 every_loss = pytest.mark.parametrize(("loss", "oracle"), LOSSES.values(), ids=LOSSES)
 
 
-def difference(policy, loss, oracle, bonus, trajectories):
-    """How much a bonus takes from the loss."""
+def bonus_in_loss(policy, loss, oracle, bonus, trajectories):
+    """Return how much a bonus lowers the loss."""
     costs = EntropyBonusOracle(oracle, bonus)(trajectories)
     return (loss(policy, trajectories, oracle(trajectories)) - loss(policy, trajectories, costs)).item()
 
 
 @every_loss
-def test_of_a_uniform_policy_every_step_is_worth_log_3(loss, oracle):
+def test_entropy_bonus_of_uniform_policy_is_log_3_per_step(loss, oracle):
     policy = linear_policy(None)
     found = every_trajectory(policy).trajectories
     expected = 0.25 * math.log(3) * found.mask.sum() / (3 * found.count)
-    assert difference(policy, loss, oracle, 0.25, found) == pytest.approx(expected, rel=1e-6)
+    assert bonus_in_loss(policy, loss, oracle, 0.25, found) == pytest.approx(expected, rel=1e-6)
     assert not found.mask.all()  # some ended early, and have no bonus after their end
 
 
 @every_loss
-def test_of_any_policy_a_step_is_worth_the_entropy_in_its_state(loss, oracle):
+def test_entropy_bonus_is_policy_entropy_in_each_visited_state(loss, oracle):
     policy = linear_policy(3)
     found = every_trajectory(policy).trajectories
     pi = probabilities(policy)
     entropy = -(pi * np.log(pi)).sum(axis=1)
     assert np.ptp(entropy) > 0.03  # the states differ
     total = entropy[found.states[found.mask][:, 0]].sum()
-    assert difference(policy, loss, oracle, 2.0, found) == pytest.approx(2 * total / (3 * found.count), rel=1e-6)
+    assert bonus_in_loss(policy, loss, oracle, 2.0, found) == pytest.approx(2 * total / (3 * found.count), rel=1e-6)
 
 
-def test_illegal_actions_have_no_part_in_the_entropy():
+def test_entropy_bonus_ignores_illegal_actions():
     """A uniform policy among m legal actions has the entropy log m, and among one none."""
     found = with_legal(random_trajectories())
     choices = found.action_mask[found.mask].sum(axis=1)
     assert set(choices) == {1, 2, 3}
     expected = 0.5 * np.log(choices).sum() / (found.horizon * found.count)
-    assert difference(linear_policy(None), all_actions_loss, random_costs, 0.5, found) == pytest.approx(
+    assert bonus_in_loss(linear_policy(None), all_actions_loss, random_costs, 0.5, found) == pytest.approx(
         expected, rel=1e-6
     )
 
 
-def test_a_step_has_its_weight_in_the_bonus_too():
-    """The Monte-Carlo oracle asks about M of H steps, which then count H/M-fold, and the others not at all."""
+def test_entropy_bonus_uses_query_weights():
+    """The Monte-Carlo oracle queries M of H steps, which get the weight H/M; the others get 0."""
     found = random_trajectories(k=2, t=3)
     weight = np.array([[0.0, 3.0, 0.0], [0.5, 0.0, 0.0]])
 
@@ -85,35 +85,35 @@ def test_a_step_has_its_weight_in_the_bonus_too():
         return CostToGo(np.zeros((2, 3, 3)), weight)
 
     expected = math.log(3) * weight.sum() / (found.horizon * 2)
-    assert difference(linear_policy(None), all_actions_loss, oracle, 1.0, found) == pytest.approx(expected)
+    assert bonus_in_loss(linear_policy(None), all_actions_loss, oracle, 1.0, found) == pytest.approx(expected)
 
 
-def test_a_gaussian_has_the_entropy_of_its_deviation():
+def test_entropy_bonus_of_gaussian_policy_depends_on_its_deviation():
     """Σ log σ + ½ log 2πe over the two numbers of an action, in every state."""
     policy = FeedForwardPolicy(3, GaussianHead(2, log_deviation=-1.5), hidden=()).double()
     found = with_vectors(random_trajectories(), size=2)
     expected = (2 * -1.5 + math.log(2 * math.pi * math.e)) * found.mask.sum() / (found.horizon * found.count)
-    taken = difference(policy, taken_action_loss, partial(random_costs, actions=None), 1.0, found)
+    taken = bonus_in_loss(policy, taken_action_loss, partial(random_costs, actions=None), 1.0, found)
     assert taken == pytest.approx(expected, rel=1e-6)
 
 
 @every_loss
-def test_the_bonus_is_that_of_the_trajectories_own_iteration(loss, oracle):
+def test_entropy_bonus_schedule_uses_iteration_of_trajectories(loss, oracle):
     policy = linear_policy(3)
-    asked = []
+    iterations = []
     found = every_trajectory(policy).trajectories
 
     def bonus(n):
-        asked.append(n)
+        iterations.append(n)
         return {1: 0.5, 7: 0.125}[n]
 
-    first, seventh = (difference(policy, loss, oracle, bonus, replace(found, n=n)) for n in (1, 7))
-    assert asked == [1, 7] and first == pytest.approx(4 * seventh, rel=1e-9) and seventh > 0
+    first, seventh = (bonus_in_loss(policy, loss, oracle, bonus, replace(found, n=n)) for n in (1, 7))
+    assert iterations == [1, 7] and first == pytest.approx(4 * seventh, rel=1e-9) and seventh > 0
 
 
 @every_loss
 @pytest.mark.parametrize("bonus", [0.0, linear_schedule(0.5, 0.0, 2)], ids=["a number", "a schedule that has ended"])
-def test_no_bonus_changes_no_bit(loss, oracle, bonus):
+def test_entropy_bonus_of_zero_changes_no_bit(loss, oracle, bonus):
     policy = linear_policy(3)
     found = replace(every_trajectory(policy).trajectories, n=3)
     plain = oracle(found)
@@ -122,8 +122,8 @@ def test_no_bonus_changes_no_bit(loss, oracle, bonus):
     np.testing.assert_array_equal(gradient(policy, loss, found, plain), gradient(policy, loss, found, softened))
 
 
-def test_all_else_that_the_oracle_said_is_kept():
+def test_entropy_bonus_oracle_keeps_other_results_of_inner_oracle():
     found = random_trajectories()
-    said = replace(random_costs(found), queries=5, simulator_steps=7, diverged=2)
-    softened = EntropyBonusOracle(lambda trajectories, policy: said, 0.3)(found)
-    assert softened.entropy_bonus == 0.3 and replace(softened, entropy_bonus=0.0) == said
+    expected = replace(random_costs(found), queries=5, simulator_steps=7, diverged=2)
+    softened = EntropyBonusOracle(lambda trajectories, policy: expected, 0.3)(found)
+    assert softened.entropy_bonus == 0.3 and replace(softened, entropy_bonus=0.0) == expected

@@ -1,4 +1,4 @@
-"""LOKI: AggreVaTeD to the bit before the switch, reinforcement learning to the bit after it, and when that is."""
+"""LOKI: AggreVaTeD before the switch and reinforcement learning after it, bit for bit; sampling of the switch."""
 
 from itertools import islice
 
@@ -20,12 +20,12 @@ from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.regular import RegularUpdate
 from helpers.tiny_mdp import TinyExpert, TinyMdp, flat, linear_policy
 
-ASKED = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))
-OWN = AdvantageOracle(RewardToGoOracle())
+IMITATION = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))
+REINFORCEMENT = AdvantageOracle(RewardToGoOracle())
 
 
-def weights(learner: Learner, oracle, iterations: int) -> list[np.ndarray]:
-    """θ after each of so many iterations more."""
+def weights_of_iterations(learner: Learner, oracle, iterations: int) -> list[np.ndarray]:
+    """Return θ after each of the next `iterations`."""
     loop = aggrevated(learner, TinyMdp(), TinyExpert(), oracle, taken_action_loss, k=20, validation_episodes=16)
     return [flat(learner.policy) for _ in islice(loop, iterations)]
 
@@ -33,45 +33,49 @@ def weights(learner: Learner, oracle, iterations: int) -> list[np.ndarray]:
 @pytest.mark.parametrize(
     "update", [lambda: RegularUpdate(0.05), lambda: NaturalUpdate(1e-2, 0.1)], ids=["regular", "natural"]
 )
-@pytest.mark.parametrize("own", [lambda: OWN, CriticOracle], ids=["reward-to-go", "critic"])
-def test_before_the_switch_it_is_aggrevated_and_after_it_reinforcement_learning(update, own):
-    """A critic has seen all trajectories before, and goes on as it is."""
+@pytest.mark.parametrize("make_reinforcement", [lambda: REINFORCEMENT, CriticOracle], ids=["reward-to-go", "critic"])
+def test_loki_imitates_before_switch_and_reinforces_after_it(update, make_reinforcement):
+    """A critic is trained on all trajectories before the switch and continues from there."""
     loki, other = (Learner(linear_policy(None).float(), update()) for _ in range(2))
-    found = weights(loki, LokiOracle(ASKED, own(), switch=3), 6)
-    beside = own()
-    np.testing.assert_array_equal(found[:3], weights(other, LokiOracle(ASKED, beside, switch=99), 3))
-    np.testing.assert_array_equal(found[:3], weights(Learner(linear_policy(None).float(), update()), ASKED, 3))
-    assert loki.oracle_queries == other.oracle_queries > 0  # from then on nobody is asked
-    np.testing.assert_array_equal(found[3:], weights(other, beside, 3))
+    found = weights_of_iterations(loki, LokiOracle(IMITATION, make_reinforcement(), switch=3), 6)
+    reinforcement = make_reinforcement()
+    np.testing.assert_array_equal(
+        found[:3], weights_of_iterations(other, LokiOracle(IMITATION, reinforcement, switch=99), 3)
+    )
+    np.testing.assert_array_equal(
+        found[:3], weights_of_iterations(Learner(linear_policy(None).float(), update()), IMITATION, 3)
+    )
+    assert loki.oracle_queries == other.oracle_queries > 0  # the expert is not queried after the switch
+    np.testing.assert_array_equal(found[3:], weights_of_iterations(other, reinforcement, 3))
     assert not np.array_equal(found[2], found[3])
 
 
-def test_a_critic_learns_while_the_expert_is_asked():
+def test_loki_oracle_trains_critic_before_switch():
     critic = CriticOracle()
     learner = Learner(linear_policy(None).float(), RegularUpdate(0.05))
-    loki = LokiOracle(ASKED, critic, switch=3)
+    loki = LokiOracle(IMITATION, critic, switch=3)
     assert dict(iter_stateful(loki)) == {"oracle.reinforcement": critic} and not critic.state()
-    weights(learner, loki, 1)
+    weights_of_iterations(learner, loki, 1)
     assert critic.state()
 
 
-@pytest.mark.parametrize(("least", "most", "power"), [(3, 6, 3.0), (2, 4, 0.0), (1, 5, 1.0)])
-def test_the_switch_is_drawn_with_a_probability_like_n_to_the_d(least, most, power):
-    drawn = np.array([sample_switch_iteration(least, most, power, seed) for seed in range(3000)])
-    n = np.arange(least, most + 1)
+@pytest.mark.parametrize(("minimum", "maximum", "power"), [(3, 6, 3.0), (2, 4, 0.0), (1, 5, 1.0)])
+def test_sample_switch_iteration_follows_power_law(minimum, maximum, power):
+    drawn = np.array([sample_switch_iteration(minimum, maximum, power, seed) for seed in range(3000)])
+    n = np.arange(minimum, maximum + 1)
     chance = n**power / (n**power).sum()
     share = np.array([(drawn == one).mean() for one in n])
     assert share.sum() == 1
     assert (np.abs(share - chance) < 4 * np.sqrt(chance * (1 - chance) / 3000)).all(), (share, chance)
 
 
-def test_the_switch_can_be_fixed_and_belongs_to_the_seed():
+def test_sample_switch_iteration_depends_on_seed_only():
     assert {sample_switch_iteration(7, 7, 3.0, seed) for seed in range(20)} == {7}
     assert len({sample_switch_iteration(10, 20, 3.0, 5) for _ in range(5)}) == 1
     assert 1 <= sample_switch_iteration(1, 10**6, 60.0, 0) <= 10**6  # no overflow
 
 
-def test_what_is_left_open_is_filled_in():
+def test_loki_settings_fill_in_missing_switch_bounds():
     def bounds(**given):
         found = resolve_config("cartpole", "loki", **given).reinforcement
         return found.imitation_min, found.imitation_max
@@ -83,12 +87,12 @@ def test_what_is_left_open_is_filled_in():
         bounds(imitation_min=3, imitation_max=2)
 
 
-def test_of_a_config_every_way_to_ask_can_come_first_and_a_critic_after_it():
+def test_build_oracle_combines_imitation_oracle_and_critic_for_loki():
     config = resolve_config("cartpole", "loki", update="natural", imitation_min=4, imitation_max=4)
     oracle = build_oracle(config)
     assert isinstance(oracle, LokiOracle) and oracle.switch == 4
     assert isinstance(oracle.imitation, TakenActionOracle) and oracle.reinforcement == CriticOracle()
     assert isinstance(
         build_oracle(resolve_config("cartpole", reinforcement="reward-to-go")), LokiOracle
-    )  # AggreVaTeD, then, is LOKI
+    )  # AggreVaTeD with reinforcement is LOKI
     assert build_oracle(resolve_config("cartpole", oracle="monte-carlo", method="loki")).imitation.expert

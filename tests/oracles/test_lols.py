@@ -1,4 +1,4 @@
-"""Roll-outs of expert and learner: LOLS and SEARN against backward induction, and against the roll-outs of π* alone."""
+"""LOLS and SEARN rollouts against backward induction, and against rollouts of π* alone."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from aggrevated.simulators.tabular import (
     make_random_mdps,
     policy_q_values,
 )
-from aggrevated_experiments.theory.finite_mdp import probabilities as table_of
+from helpers.tabular_policy import tabular_probabilities
 from helpers.tiny_mdp import Q_STAR, Home, TinyExpert, TinyMdp, Walk, every_trajectory, linear_policy, randomise
 
 KINDS = {
@@ -38,8 +38,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @dataclass(frozen=True)
-class Swinger:
-    """An expert of no merit that goes by what it sees and by the time."""
+class SignExpert:
+    """A bad expert that depends on the signs of the state and on the time."""
 
     name: str = "swinger"
 
@@ -47,27 +47,27 @@ class Swinger:
         return ((states > 0).sum(axis=1) + t) % 2
 
 
-def table(mdp: TabularSimulator, seed: int, scale: float = 1.0) -> FeedForwardPolicy:
-    """A random table of π(a|s, t); with a huge scale it hardly knows chance."""
+def random_table(mdp: TabularSimulator, seed: int, scale: float = 1.0) -> FeedForwardPolicy:
+    """Return a random table of π(a|s, t); with a huge scale it is nearly deterministic."""
     policy = FeedForwardPolicy(mdp.observation_space.shape[0], CategoricalHead(mdp.costs.shape[1]), hidden=())
     return randomise(policy, seed, scale)
 
 
-def without_chance() -> TabularSimulator:
-    """Five states, three actions, each leading somewhere for 0 or 1."""
+def deterministic_mdp() -> TabularSimulator:
+    """Return an MDP of five states and three actions, with deterministic transitions and costs of 0 or 1."""
     generator = np.random.default_rng(0)
     transitions = np.eye(5)[generator.integers(5, size=(5, 3))]
     return TabularSimulator(transitions, generator.integers(2, size=(5, 3)).astype(float), np.full(5, 0.2), horizon=6)
 
 
-def with_chance() -> TabularSimulator:
+def stochastic_mdp() -> TabularSimulator:
     transitions, costs, start = make_random_mdps(1, 4, 3, seed=1)
     return TabularSimulator(transitions[0], costs[0], start[0], horizon=4)
 
 
 @dataclass(frozen=True)
-class Greedy(TabularExpert):
-    """One that looks one step ahead and no further, so that it is worse than π*."""
+class MyopicExpert(TabularExpert):
+    """An expert that minimizes the immediate cost, so that it is worse than π*."""
 
     def q(self, states):
         return self.mdp.costs[states[:, 0].astype(int)]
@@ -82,9 +82,9 @@ class Greedy(TabularExpert):
 @pytest.mark.parametrize("advantage", [False, True])
 @pytest.mark.parametrize("steps", [None, 2])
 @every_kind
-def test_with_beta_1_it_is_the_roll_out_of_the_expert_bit_for_bit(kind, steps, advantage, simulator):
+def test_lols_oracle_with_beta_1_equals_monte_carlo_oracle_bit_for_bit(kind, steps, advantage, simulator):
     finite = simulator.name == "cartpole"
-    expert, head = (Swinger(), CategoricalHead(2)) if finite else (Home(), GaussianHead(2))
+    expert, head = (SignExpert(), CategoricalHead(2)) if finite else (Home(), GaussianHead(2))
     policy = randomise(KINDS[kind](simulator.observation_space.shape[0], head), 1, 0.4)
     found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 12))
     ours = LolsOracle(simulator, expert, 1.0, steps, advantage, all_actions=False)(found, policy)
@@ -94,7 +94,7 @@ def test_with_beta_1_it_is_the_roll_out_of_the_expert_bit_for_bit(kind, steps, a
     assert (ours.queries, ours.simulator_steps) == (theirs.queries, theirs.simulator_steps)
 
 
-def test_with_beta_1_every_action_costs_q_star():
+def test_lols_oracle_with_beta_1_estimates_q_star_of_every_action():
     """Over every trajectory, for each s, a and t: E[estimate | s_t] = Q*_t(s, a)."""
     every = every_trajectory(linear_policy())
     policy = linear_policy().float()
@@ -104,16 +104,16 @@ def test_with_beta_1_every_action_costs_q_star():
         for i in range(3):
             here = every.probability * ((s == i) & every.trajectories.mask)[:, t]
             np.testing.assert_allclose(here @ found.values[:, t] / here.sum(), Q_STAR[t, i], atol=1e-6)
-    less = LolsOracle(TinyMdp(), TinyExpert(), 1.0)(every.trajectories, policy)
-    np.testing.assert_array_equal(less.values, found.values - found.values.min(axis=2, keepdims=True))
+    advantages = LolsOracle(TinyMdp(), TinyExpert(), 1.0)(every.trajectories, policy)
+    np.testing.assert_array_equal(advantages.values, found.values - found.values.min(axis=2, keepdims=True))
 
 
 @pytest.mark.parametrize("scale", [1e4, -1e4])
-def test_with_beta_0_it_is_q_of_the_learner_by_backward_induction(scale):
-    """Exactly, where neither the MDP nor the learner knows chance."""
-    mdp = without_chance()
-    policy = table(mdp, 3, scale)
-    pi = table_of(policy, mdp)
+def test_lols_oracle_with_beta_0_equals_learner_q_by_backward_induction(scale):
+    """Exactly, since both the MDP and the learner are deterministic."""
+    mdp = deterministic_mdp()
+    policy = random_table(mdp, 3, scale)
+    pi = tabular_probabilities(policy, mdp)
     assert ((pi < 1e-6) | (pi > 1 - 1e-6)).all()
     found = roll_in(
         mdp, RollInPolicy(TabularExpert(mdp), policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)
@@ -127,8 +127,8 @@ def test_with_beta_0_it_is_q_of_the_learner_by_backward_induction(scale):
     np.testing.assert_allclose(advantage.values, (q - q.min(axis=2, keepdims=True))[t, s], atol=1e-5)
 
 
-def following(beta, pi, expert):
-    """[H, S, A]: Q of whoever goes on. A coin for the whole roll-out mixes values, a coin for each step policies."""
+def expected_q(beta, pi, expert):
+    """Return Q of the rollout policy, [H, S, A]: LOLS flips a coin for each rollout, SEARN for each step."""
     mdp = expert.mdp
     if beta is None:
         return policy_q_values(mdp.transitions, mdp.costs, 0.5 * expert.policy + 0.5 * pi)  # α_n is 0.5 below
@@ -137,16 +137,17 @@ def following(beta, pi, expert):
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0, None], ids=["learner", "LOLS", "expert", "SEARN"])
-def test_on_average_over_luck_coins_and_noise_it_is_q_of_who_goes_on(beta):
-    """With chance everywhere: the mean of 4,000 trajectories, for each t, s and a, within 4.5 standard errors."""
-    mdp = with_chance()
-    expert = Greedy(mdp)
-    policy = table(mdp, 5)
+def test_lols_oracle_mean_is_q_of_the_rollout_policy(beta):
+    """The mean of 4,000 trajectories of a stochastic MDP, for each t, s and a, within 4.5 standard errors."""
+    mdp = stochastic_mdp()
+    expert = MyopicExpert(mdp)
+    policy = random_table(mdp, 5)
     found = roll_in(mdp, RollInPolicy(expert, policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4000))
     values = LolsOracle(mdp, expert, beta, advantage=False)(found, policy).values
-    expected = following(beta, table_of(policy, mdp), expert)
+    expected = expected_q(beta, tabular_probabilities(policy, mdp), expert)
     s = found.states[..., 0].astype(int)
-    assert np.abs(expected - following(0.7, table_of(policy, mdp), expert)).max() > 0.08  # it can tell them apart
+    other = expected_q(0.7, tabular_probabilities(policy, mdp), expert)
+    assert np.abs(expected - other).max() > 0.08  # the values of β can be told apart
     for t in range(4):
         for i in range(4):
             here = values[s[:, t] == i, t]
@@ -155,26 +156,26 @@ def test_on_average_over_luck_coins_and_noise_it_is_q_of_who_goes_on(beta):
 
 
 @every_kind
-def test_the_learner_goes_on_with_what_it_remembers(kind):
-    """A learner without chance goes on as it did in the roll-in, so that the action taken costs what was paid."""
+def test_lols_oracle_rollouts_continue_with_learner_memory(kind):
+    """A deterministic learner repeats its roll-in, so that the taken action costs exactly the reward-to-go."""
     simulator = CartPole(horizon=40)
     policy = randomise(KINDS[kind](4, CategoricalHead(2)), 1, 0.6)
     with torch.no_grad():
         for parameter in list(policy.parameters())[-2:]:  # the last layer
             parameter *= 1e5
     found = roll_in(simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20))
-    paid = RewardToGoOracle()(found).values
-    taken = LolsOracle(simulator, Swinger(), 0.0, advantage=False, all_actions=False)(found, policy)
-    np.testing.assert_array_equal(taken.values, paid)
-    every = LolsOracle(simulator, Swinger(), 0.0, advantage=False)(found, policy).values
-    np.testing.assert_array_equal(np.take_along_axis(every, found.actions[..., None], axis=2)[..., 0], paid)
-    less = LolsOracle(simulator, Swinger(), 0.0, all_actions=False)(found, policy)
-    assert not less.values.any()  # it was the learner's own choice
+    reward_to_go = RewardToGoOracle()(found).values
+    taken = LolsOracle(simulator, SignExpert(), 0.0, advantage=False, all_actions=False)(found, policy)
+    np.testing.assert_array_equal(taken.values, reward_to_go)
+    every = LolsOracle(simulator, SignExpert(), 0.0, advantage=False)(found, policy).values
+    np.testing.assert_array_equal(np.take_along_axis(every, found.actions[..., None], axis=2)[..., 0], reward_to_go)
+    advantages = LolsOracle(simulator, SignExpert(), 0.0, all_actions=False)(found, policy)
+    assert not advantages.values.any()  # it was the learner's own choice
 
 
 @dataclass(frozen=True)
-class Strict(TinyMdp):
-    """The tiny MDP, in which the action of a state's own number is illegal."""
+class MaskedMdp(TinyMdp):
+    """The tiny MDP, in which action s is illegal in state s."""
 
     def action_mask(self, state):
         return np.arange(3) != state[:, :1]
@@ -184,24 +185,24 @@ class Strict(TinyMdp):
         return super().step(state, action)
 
 
-class Obedient(TinyExpert):
+class LegalExpert(TinyExpert):
     def act(self, states, t):
         return np.array([2, 0, 0])[states[:, 0]]
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, None])
-def test_only_legal_actions_are_tried_and_the_cheapest_is_among_them(beta):
+def test_lols_oracle_evaluates_legal_actions_only(beta):
     policy = linear_policy().float()
-    found = roll_in(Strict(), RollInPolicy(Obedient(), policy.actor(), 0.4), np.arange(40))
-    q = LolsOracle(Strict(), Obedient(), beta, advantage=False)(found, policy).values
+    found = roll_in(MaskedMdp(), RollInPolicy(LegalExpert(), policy.actor(), 0.4), np.arange(40))
+    q = LolsOracle(MaskedMdp(), LegalExpert(), beta, advantage=False)(found, policy).values
     assert not q[~found.action_mask].any()
-    less = LolsOracle(Strict(), Obedient(), beta)(found, policy).values
-    least = np.where(found.action_mask, less, np.inf).min(axis=2)
+    advantages = LolsOracle(MaskedMdp(), LegalExpert(), beta)(found, policy).values
+    least = np.where(found.action_mask, advantages, np.inf).min(axis=2)
     np.testing.assert_array_equal(least[found.mask], 0)
 
 
 @dataclass(frozen=True)
-class Brittle(TinyMdp):
+class BrittleMdp(TinyMdp):
     """The tiny MDP, but action 2 in state 1 breaks it."""
 
     def step(self, state, action):
@@ -209,19 +210,19 @@ class Brittle(TinyMdp):
         return following, np.where((state[:, 0] == 1) & (action == 2), np.nan, cost), done
 
 
-def test_what_diverges_is_left_out_and_counted():
+def test_lols_oracle_excludes_and_counts_diverged_rollouts():
     policy = linear_policy().float()
     found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(40))
-    ours = LolsOracle(Brittle(), TinyExpert(), 1.0)(found, policy)
+    ours = LolsOracle(BrittleMdp(), TinyExpert(), 1.0)(found, policy)
     broken = found.mask & (found.states[..., 0] == 1)
     assert broken.any() and not ours.weight[broken].any() and (ours.weight[found.mask & ~broken] > 0).all()
     assert ours.diverged == broken.sum() and not ours.values[broken].any()
     with pytest.raises(DataError, match=r"every one of .* roll-outs diverged"):
-        check_any_cost_finite(LolsOracle(Brittle(), TinyExpert(), 1.0)(only(found), policy))
+        check_any_cost_finite(LolsOracle(BrittleMdp(), TinyExpert(), 1.0)(single_step(found), policy))
 
 
-def only(trajectories):
-    """One step of one trajectory that began in state 1."""
+def single_step(trajectories):
+    """Return the first step of one trajectory that began in state 1."""
     first = trajectories.take(np.flatnonzero(trajectories.states[:, 0, 0] == 1)[:1])
     arrays = {name: getattr(first, name)[:, :1] for name in ("states", "observations", "actions", "costs", "mask")}
-    return type(first)(**arrays, by_expert=first.by_expert[:, :1], horizon=3, legal=first.legal[:, :1])
+    return type(first)(**arrays, by_expert=first.by_expert[:, :1], horizon=3, action_mask=first.action_mask[:, :1])

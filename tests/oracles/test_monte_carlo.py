@@ -1,4 +1,4 @@
-"""Q* by roll-outs: on the tiny MDP against its Q* and its exact gradient, elsewhere against one lane at a time."""
+"""Q* by rollouts: against exact Q* and gradients of the tiny MDP, elsewhere against single rollouts."""
 
 from dataclasses import dataclass, replace
 
@@ -40,8 +40,8 @@ BATCH = 40
 
 
 @dataclass(frozen=True)
-class Clock:
-    """An expert of no merit that goes by the time alone, and knows from the state what time it is."""
+class ClockExpert:
+    """A bad expert that depends on the time alone and checks it against the state."""
 
     name: str = "clock"
 
@@ -51,8 +51,8 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Swinger:
-    """An expert of no merit that goes by what it sees and by the time."""
+class SignExpert:
+    """A bad expert that depends on the signs of the state and on the time."""
 
     name: str = "swinger"
 
@@ -61,7 +61,7 @@ class Swinger:
 
 
 @dataclass(frozen=True)
-class Brittle(Lucky):
+class BrittleMdp(Lucky):
     """The tiny MDP, but action 2 in state 1 breaks it where the next coin shows 0."""
 
     def step(self, state, action):
@@ -70,8 +70,8 @@ class Brittle(Lucky):
         return following, np.where(broken, np.nan, cost), done
 
 
-def one_lane(simulator, expert, state, t, first=None):
-    """(cost, steps) of a single roll-out, step by step."""
+def single_rollout(simulator, expert, state, t, first=None):
+    """Return (cost, steps) of a single rollout, step by step."""
     total = 0.0
     steps = 0
     state = state[None]
@@ -86,43 +86,43 @@ def one_lane(simulator, expert, state, t, first=None):
     return total, steps
 
 
-def test_by_hand(two):
+def test_monte_carlo_oracle_matches_hand_computed_costs(two_trajectories):
     """Q: 0 + 1 + 1 and 4; 0 + 0 + 1, 0 + 1 and 2. V: 0 + 1 + 1 and 1 + 1; 0 + 0 + 1, 0 + 1 and 0."""
-    found = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=False)(two)
+    found = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=False)(two_trajectories)
     np.testing.assert_array_equal(found.values, [[2, 4, 0], [1, 1, 2]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
     assert (found.queries, found.simulator_steps, found.diverged) == (5, (3 + 1) + (3 + 2 + 1), 0)
-    assert found.values.dtype == found.weight.dtype == np.float32 and not found.all_actions
-    found = TINY(two)
+    assert found.values.dtype == found.weight.dtype == np.float32 and not found.has_all_actions
+    found = TINY(two_trajectories)
     np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
     assert (found.queries, found.simulator_steps) == (5, 10 + (3 + 2) + (3 + 2 + 1))
 
 
-def test_two_rollouts_are_billed_twice(two):
-    found = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two)
+def test_monte_carlo_oracle_counts_steps_of_every_rollout(two_trajectories):
+    found = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two_trajectories)
     assert (found.queries, found.simulator_steps) == (5, 2 * 21)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 7])
-def test_some_of_the_steps_are_asked_and_weighted(two, steps):
-    found = MonteCarloOracle(TinyMdp(), TinyExpert(), steps)(two)
+def test_monte_carlo_oracle_weights_sampled_query_steps(two_trajectories, steps):
+    found = MonteCarloOracle(TinyMdp(), TinyExpert(), steps)(two_trajectories)
     here = found.weight > 0
     assert here.sum(axis=1).tolist() == [min(steps, 2), min(steps, 3)]
     assert (found.weight.sum(axis=1) == [2, 3]).all() and found.queries == here.sum()
-    whole = TINY(two).values
+    whole = TINY(two_trajectories).values
     np.testing.assert_array_equal(found.values, whole * here)
 
 
-def test_every_step_is_asked_as_often_as_any_other(two):
+def test_sample_query_steps_is_uniform_over_steps(two_trajectories):
     """10,000 times 1 of 3 steps and 1 of 2: each within 4 standard deviations."""
-    many = replace(two.take(np.arange(20_000) % 2), seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20_000))
+    many = replace(two_trajectories.take(np.arange(20_000) % 2), seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20_000))
     chosen = sample_query_steps(many, 1)
     assert (chosen.sum(axis=1) == 1).all()
     shares = np.stack([chosen[::2].mean(axis=0), chosen[1::2].mean(axis=0)])
     np.testing.assert_allclose(shares, [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]], atol=4 * 0.5 / 100)
 
 
-def test_steps_of_the_expert_are_not_asked():
+def test_monte_carlo_oracle_does_not_query_expert_steps():
     trajectories = with_expert_steps(every_trajectory(linear_policy()).trajectories, 0.5)
     assert trajectories.by_expert.any()
     own = trajectories.by_learner
@@ -133,7 +133,7 @@ def test_steps_of_the_expert_are_not_asked():
 
 
 @pytest.mark.parametrize("advantage", [False, True])
-def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
+def test_monte_carlo_oracle_mean_is_q_star(advantage):
     """Over every trajectory, for each s, a and t: E[estimate | s_t, a_t] = Q*_t(s, a), or less V*_t(s)."""
     every = every_trajectory(linear_policy())
     values = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(every.trajectories).values
@@ -149,7 +149,7 @@ def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
 
 @pytest.mark.parametrize("advantage", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_expectation_over_every_trajectory_is_the_exact_gradient(advantage, alpha):
+def test_monte_carlo_gradient_expectation_is_the_exact_gradient(advantage, alpha):
     policy = linear_policy()
     oracle = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)
     mean = every_trajectory(policy, alpha).expectation(
@@ -176,7 +176,7 @@ def estimates(trajectories, oracle):
 @pytest.mark.parametrize("rollouts", [1, 2])
 @pytest.mark.parametrize("advantage", [False, True], ids=["Q", "A"])
 @pytest.mark.parametrize("steps", [1, 2])
-def test_some_of_the_steps_leave_the_gradient_unbiased(many, steps, advantage, rollouts):
+def test_monte_carlo_gradient_is_unbiased_when_steps_are_sampled(many, steps, advantage, rollouts):
     """Component by component within three standard errors, which are small beside the gradient itself."""
     found = estimates(many, MonteCarloOracle(Lucky(), TinyExpert(), steps, rollouts, advantage))
     exact = exact_gradient(probabilities(linear_policy()), many.alpha)
@@ -185,7 +185,7 @@ def test_some_of_the_steps_leave_the_gradient_unbiased(many, steps, advantage, r
     assert (np.abs(exact) > 6 * error).sum() >= 4, np.abs(exact) / error
 
 
-def test_the_control_variate_lowers_the_variance(many):
+def test_monte_carlo_advantage_lowers_gradient_variance(many):
     """Measured: less than half of it is left."""
     variance = {
         advantage: estimates(many, MonteCarloOracle(TinyMdp(), TinyExpert(), 1, advantage=advantage)).var(axis=0).sum()
@@ -194,7 +194,7 @@ def test_the_control_variate_lowers_the_variance(many):
     assert variance[True] < 0.5 * variance[False]
 
 
-def test_more_rollouts_meet_other_luck_and_lower_the_variance():
+def test_monte_carlo_rollouts_use_different_seeds_and_lower_variance():
     """The first meets the luck in the state, 0 → 0 → 1 → …, and costs 1 + 0 + 1; the others Q* = 2.25 on average."""
     state = np.array([[[0, 0, 0]]])
     ones = np.ones((1, 1), bool)
@@ -215,7 +215,7 @@ def test_more_rollouts_meet_other_luck_and_lower_the_variance():
 
 
 @pytest.mark.parametrize("rollouts", [1, 5])
-def test_the_experts_own_action_has_no_advantage_whatever_the_luck(rollouts):
+def test_monte_carlo_advantage_of_expert_action_is_exactly_zero(rollouts):
     """Both roll-outs of a pair meet the same luck: their difference is exactly 0, and so is not only so on average."""
     every = every_trajectory(linear_policy()).trajectories
     own = TinyExpert().act(every.states.reshape(-1, 3), 0).reshape(every.mask.shape)
@@ -224,67 +224,67 @@ def test_the_experts_own_action_has_no_advantage_whatever_the_luck(rollouts):
     assert values[(every.actions != own) & every.mask].any()
 
 
-def test_luck_is_not_shared_by_the_steps_of_a_trajectory():
-    """The same state at every time of an episode, asked twice: not all get the same second roll-out."""
+def test_monte_carlo_rollouts_use_a_different_seed_at_every_step():
+    """The same state at every time of an episode, queried twice: not all get the same second rollout."""
     states = np.zeros((50, 6, 3), np.int64)
     states[..., 1] = np.arange(6)
     ones = np.ones((50, 6), bool)
     same = Trajectories(states, np.eye(3)[states[..., 0]], np.zeros((50, 6), int), ones * 1.0, ones, ~ones, horizon=8)
     drawn = []
 
-    class Spy(Lucky):
+    class RecordingMdp(Lucky):
         def reseed(self, state, seeds):
             drawn.append(seeds)
             return super().reseed(state, seeds)
 
-    MonteCarloOracle(Spy(horizon=8), TinyExpert(), rollouts=3)(same)
+    MonteCarloOracle(RecordingMdp(horizon=8), TinyExpert(), rollouts=3)(same)
     assert len(drawn) == 2
     assert len(np.unique(np.concatenate(drawn))) == 2 * 50 * 6
 
 
-def test_a_second_rollout_without_chance_is_refused_in_one_sentence(two):
+def test_monte_carlo_oracle_rejects_repeated_rollouts_without_reseeding(two_trajectories):
     sentence = (
         "nothing in tiny is left to chance, so a second roll-out would repeat the first; use one roll-out per query"
     )
     with pytest.raises(UsageError) as error:
-        MonteCarloOracle(TinyMdp(), TinyExpert(), rollouts=2)(two)
+        MonteCarloOracle(TinyMdp(), TinyExpert(), rollouts=2)(two_trajectories)
     assert str(error.value) == sentence
 
 
-def test_an_expert_that_depends_on_time_is_asked_with_the_right_time():
-    """Lanes join at their own time: the clock itself checks it; the cost is that of one lane after the other."""
+def test_monte_carlo_oracle_passes_correct_time_to_expert():
+    """Rollouts start at different times, which the expert checks; costs equal those of single rollouts."""
     trajectories = every_trajectory(linear_policy()).trajectories
     simulator = TinyMdp()
-    expert = Clock()
+    expert = ClockExpert()
     steps = 0
     found = MonteCarloOracle(simulator, expert)(trajectories)
     for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
         state = trajectories.states[k, t]
         action = trajectories.actions[k, t]
-        (q, taken) = one_lane(simulator, expert, state, t, action)
-        (v, followed) = one_lane(simulator, expert, state, t)
+        (q, taken) = single_rollout(simulator, expert, state, t, action)
+        (v, followed) = single_rollout(simulator, expert, state, t)
         assert found.values[k, t] == q - v
         steps += taken + followed
     assert found.simulator_steps == steps
 
 
-def test_cartpole_against_one_lane_at_a_time():
-    """Here lanes end at many different times, before others have joined."""
+def test_monte_carlo_oracle_on_cartpole_matches_single_rollouts():
+    """Rollouts end at many different times, before others have started."""
     simulator = CartPole(horizon=40)
-    expert = Swinger()
+    expert = SignExpert()
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(2)), 1, 0.3)
     trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), np.arange(8, dtype=np.uint64))
     found = MonteCarloOracle(simulator, expert, advantage=False)(trajectories)
     steps = 0
     for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
-        q, taken = one_lane(simulator, expert, trajectories.states[k, t], t, trajectories.actions[k, t])
+        q, taken = single_rollout(simulator, expert, trajectories.states[k, t], t, trajectories.actions[k, t])
         assert found.values[k, t] == q
         steps += taken
     assert found.simulator_steps == steps and not trajectories.mask.all()
     assert len(np.unique(found.values)) > 10
 
 
-def test_vectors_as_actions():
+def test_monte_carlo_oracle_supports_continuous_actions():
     """From x the expert is home in one step: the cost of a detour to y is x² + y², that of none x²."""
     policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
     trajectories = roll_in(Walk(horizon=5), RollInPolicy(None, policy.actor()), np.arange(7, dtype=np.uint64))
@@ -298,31 +298,31 @@ def test_vectors_as_actions():
 
 @pytest.mark.parametrize("steps", [None, 1, 2])
 @pytest.mark.parametrize("rollouts", [1, 3])
-def test_neither_the_order_nor_the_size_of_the_batch_matters(steps, rollouts):
+def test_monte_carlo_oracle_is_independent_of_batch_order_and_size(steps, rollouts):
     acting = RollInPolicy(TinyExpert(), linear_policy().float().actor(), 0.3)
     trajectories = roll_in(TinyMdp(), acting, derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40))
-    oracle = MonteCarloOracle(Lucky(), Clock(), steps, rollouts)
+    oracle = MonteCarloOracle(Lucky(), ClockExpert(), steps, rollouts)
     whole = oracle(trajectories)
     for subset in (np.random.default_rng(0).permutation(40), np.arange(13), np.array([7])):
         part = oracle(trajectories.take(subset))
         np.testing.assert_array_equal(part.values, whole.values[subset])
         np.testing.assert_array_equal(part.weight, whole.weight[subset])
-    pieces = [oracle(trajectories.take(part)) for part in np.split(np.arange(40), [1, 4, 30])]
+    parts = [oracle(trajectories.take(part)) for part in np.split(np.arange(40), [1, 4, 30])]
     for name in ("queries", "simulator_steps"):
-        assert sum(getattr(piece, name) for piece in pieces) == getattr(whole, name)
+        assert sum(getattr(part_costs, name) for part_costs in parts) == getattr(whole, name)
 
 
-def test_neither_states_nor_actions_are_changed(two):
-    before = two.states.copy(), two.actions.copy()
-    MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two)
-    np.testing.assert_array_equal(two.states, before[0])
-    np.testing.assert_array_equal(two.actions, before[1])
+def test_monte_carlo_oracle_does_not_modify_states_or_actions(two_trajectories):
+    before = two_trajectories.states.copy(), two_trajectories.actions.copy()
+    MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two_trajectories)
+    np.testing.assert_array_equal(two_trajectories.states, before[0])
+    np.testing.assert_array_equal(two_trajectories.actions, before[1])
 
 
-def test_the_answers_of_the_expert_are_its_own():
-    """It may hand out a view of a table that it keeps, or one that cannot be written to."""
+def test_monte_carlo_oracle_does_not_modify_arrays_of_the_expert():
+    """An expert may return a read-only view of a table of its own."""
 
-    class Stubborn:
+    class ReadOnlyExpert:
         name = "stubborn"
         table = np.zeros(999, np.int64)
         table.setflags(write=False)
@@ -331,26 +331,26 @@ def test_the_answers_of_the_expert_are_its_own():
             return self.table[: len(states)]
 
     trajectories = every_trajectory(linear_policy()).trajectories
-    found = MonteCarloOracle(TinyMdp(), Stubborn())(trajectories).values
+    found = MonteCarloOracle(TinyMdp(), ReadOnlyExpert())(trajectories).values
     assert not found[trajectories.actions == 0].any() and found[trajectories.actions != 0].any()
 
 
-def test_a_rollout_that_diverges_is_counted_and_its_weight_goes_to_the_others(two):
+def test_monte_carlo_oracle_moves_weight_of_diverged_rollouts_to_other_steps(two_trajectories):
     """Action 2 in state 1 breaks: the second step of the first trajectory. Its first step now counts for both."""
-    found = MonteCarloOracle(Brittle(), TinyExpert())(two)
+    found = MonteCarloOracle(BrittleMdp(), TinyExpert())(two_trajectories)
     np.testing.assert_array_equal(found.values, [[0, 0, 0], [0, 0, 2]])
     np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1, 1, 1]])
     assert (found.queries, found.diverged) == (5, 1)
 
 
-def test_of_several_rollouts_those_that_are_sound_count(two):
-    """In state 1 action 2 costs 4 and ends, with whatever luck; half of the roll-outs break before that is known."""
-    found = MonteCarloOracle(Brittle(), TinyExpert(), rollouts=9, advantage=False)(two)
+def test_monte_carlo_oracle_averages_over_finite_rollouts_only(two_trajectories):
+    """In state 1 action 2 costs 4 and ends, with any luck; half of the roll-outs break before that is known."""
+    found = MonteCarloOracle(BrittleMdp(), TinyExpert(), rollouts=9, advantage=False)(two_trajectories)
     assert found.values[0, 1] == 4.0 and found.weight[0, 1] == 1.0
     assert 1 <= found.diverged < 9
 
 
-def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
+def test_query_weights_match_hand_computed_weights():
     """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; of the last trajectory nothing is."""
     mask = np.ones((4, 4), bool)
     by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
@@ -363,30 +363,32 @@ def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
     assert lost == 1
 
 
-def test_the_others_stand_for_a_trajectory_of_which_nothing_is_known(two):
+def test_taken_action_loss_averages_over_trajectories_with_known_costs(two_trajectories):
     """The average is over those that something is known of: as if the lost one had not been rolled in."""
     policy = linear_policy()
-    kept = two.take(np.array([1]))
-    told = random_costs(two, actions=None)
-    weight = told.weight * np.array([[0.0], [1.0]], np.float32)
-    lost = replace(told, weight=weight, lost_trajectories=1)
-    alone = replace(told, values=told.values[1:], weight=told.weight[1:])
+    second = two_trajectories.take(np.array([1]))
+    costs = random_costs(two_trajectories, actions=None)
+    weight = costs.weight * np.array([[0.0], [1.0]], np.float32)
+    lost = replace(costs, weight=weight, lost_trajectories=1)
+    alone = replace(costs, values=costs.values[1:], weight=costs.weight[1:])
     np.testing.assert_allclose(
-        taken_action_loss(policy, two, lost).item(), taken_action_loss(policy, kept, alone).item(), rtol=1e-6
+        taken_action_loss(policy, two_trajectories, lost).item(),
+        taken_action_loss(policy, second, alone).item(),
+        rtol=1e-6,
     )
 
 
-def test_where_every_rollout_diverges_it_is_one_sentence(two):
-    class Broken(TinyMdp):
+def test_check_any_cost_finite_raises_when_every_rollout_diverged(two_trajectories):
+    class BrokenMdp(TinyMdp):
         def step(self, state, action):
             following, cost, done = super().step(state, action)
             return following, np.full(len(cost), np.nan), done
 
     with pytest.raises(DataError, match=r"^every one of 5 roll-outs diverged; check the simulator"):
-        check_any_cost_finite(MonteCarloOracle(Broken(), TinyExpert())(two))
+        check_any_cost_finite(MonteCarloOracle(BrokenMdp(), TinyExpert())(two_trajectories))
 
 
-def test_no_questions_cost_nothing():
+def test_monte_carlo_oracle_without_queries_takes_no_steps():
     every = every_trajectory(linear_policy(), alpha=1.0).trajectories
     by_expert = every.take(np.flatnonzero(~every.by_learner.any(axis=1)))
     found = MonteCarloOracle(TinyMdp(), TinyExpert())(by_expert)
@@ -394,6 +396,6 @@ def test_no_questions_cost_nothing():
     assert not found.weight.any() and not found.values.any()
 
 
-def test_following_from_the_horizon_on_costs_nothing():
+def test_rollout_expert_cost_is_zero_from_the_horizon_on():
     total, steps = rollout_expert_cost(TinyMdp(), TinyExpert(), np.zeros((2, 3), int), np.array([3, 3]))
     assert total.tolist() == [0, 0] and steps == 0

@@ -27,25 +27,25 @@ class Critic:
         return np.array([10.0, 20.0, 40.0])[states[:, 0]]
 
 
-class Exact(Critic):
-    """V* of the tiny MDP, by the time in the state; what lies beyond the horizon must not be asked."""
+class ExactCritic(Critic):
+    """V* of the tiny MDP, by the time in the state; states beyond the horizon must not be queried."""
 
     def v(self, states):
         return Q_STAR.min(axis=2)[states[:, 1], states[:, 0]]
 
 
-def test_by_hand(two):
+def test_lookahead_oracle_matches_hand_computed_costs(two_trajectories):
     """From 0 the coin 0 leads to 0, 2, 1; from 1 to 0, 1 and the end; at the horizon nothing follows."""
-    found = LookaheadOracle(TinyMdp(), Critic())(two)
+    found = LookaheadOracle(TinyMdp(), Critic())(two_trajectories)
     np.testing.assert_array_equal(found.values[0], [[1 + 5, 2 + 20, 0 + 10], [3 + 5, 1 + 10, 4], [0, 0, 0]])
     np.testing.assert_array_equal(found.values[1, 2], COST[0])
-    np.testing.assert_array_equal(found.weight, two.mask)
+    np.testing.assert_array_equal(found.weight, two_trajectories.mask)
     assert (found.queries, found.simulator_steps, found.diverged) == (5, 15, 0)
 
 
-def test_with_an_exact_critic_it_is_q_star_on_average():
+def test_lookahead_oracle_mean_with_exact_critic_is_q_star():
     every = every_trajectory(linear_policy())
-    found = LookaheadOracle(TinyMdp(), Exact(discount=1.0))(every.trajectories)
+    found = LookaheadOracle(TinyMdp(), ExactCritic(discount=1.0))(every.trajectories)
     s = every.trajectories.states[..., 0]
     for t in range(3):
         for i in range(3):
@@ -53,35 +53,35 @@ def test_with_an_exact_critic_it_is_q_star_on_average():
             np.testing.assert_allclose(here @ found.values[:, t] / here.sum(), Q_STAR[t, i], atol=1e-6)
 
 
-def test_illegal_actions_are_not_taken(two):
-    some = with_legal(two)
+def test_lookahead_oracle_does_not_step_illegal_actions(two_trajectories):
+    some = with_legal(two_trajectories)
     found = LookaheadOracle(TinyMdp(), Critic())(some)
     allowed = some.action_mask & some.mask[..., None]
     assert found.simulator_steps == allowed.sum() < 15 and not found.values[~allowed].any()
 
 
-def test_what_diverges_is_left_out_and_counted(two):
+def test_lookahead_oracle_excludes_and_counts_diverged_steps(two_trajectories):
     class Diverging(TinyMdp):
         def step(self, state, action):
             following, cost, done = super().step(state, action)
             return following, np.where((state[:, 1] == 1) & (action == 1), np.nan, cost), done
 
-    found = LookaheadOracle(Diverging(), Critic())(two)
+    found = LookaheadOracle(Diverging(), Critic())(two_trajectories)
     np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1.5, 0, 1.5]])
     assert found.diverged == 2 and not found.values[:, 1].any()
 
 
-def test_a_critic_that_fails_is_told_with_the_episode(two):
+def test_lookahead_oracle_reports_episode_of_a_failing_critic(two_trajectories):
     class Broken(Critic):
         def v(self, states):
             return np.where(states[:, 0] == 0, np.inf, 0.0)
 
     with pytest.raises(UserCodeError, match=r"values that are not finite \(inf\).*check its weights") as error:
-        LookaheadOracle(TinyMdp(), Broken())(two)
+        LookaheadOracle(TinyMdp(), Broken())(two_trajectories)
     assert error.value.seed == 0
 
 
-def test_the_settings_choose_by_the_actions():
+def test_value_function_settings_choose_oracle_by_action_space():
     settings = ValueFunctionSettings()
     assert (
         settings.feedback(finite=True) is Feedback.ALL_ACTIONS

@@ -26,8 +26,8 @@ from helpers.tiny_mdp import (
 
 
 @dataclass(frozen=True)
-class Constant:
-    """An expert that answers every question with the same row."""
+class ConstantExpert:
+    """An expert with the same Q in every state."""
 
     row: tuple[float, ...]
     name: str = "constant"
@@ -39,53 +39,54 @@ class Constant:
         return np.zeros(len(states), np.int64)
 
 
-def test_q_star(two):
-    found = QStarOracle(TinyExpert())(two)
+def test_q_star_oracle_matches_hand_computed_costs(two_trajectories):
+    found = QStarOracle(TinyExpert())(two_trajectories)
     expected = [[[2.25, 2, 1], [3, 2, 4], [0, 0, 0]], [[0.5, 3, 1], [1.5, 2, 0.5], [1, 2, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
-    assert (found.queries, found.simulator_steps, found.all_actions) == (5, 0, True)
+    assert (found.queries, found.simulator_steps, found.has_all_actions) == (5, 0, True)
     assert found.values.dtype == found.weight.dtype == np.float32
 
 
-def test_advantage_of_q_star(two):
-    found = AdvantageOracle(QStarOracle(TinyExpert()))(two)
+def test_advantage_oracle_of_q_star_matches_hand_computed_costs(two_trajectories):
+    found = AdvantageOracle(QStarOracle(TinyExpert()))(two_trajectories)
     expected = [[[1.25, 1, 0], [1, 0, 2], [0, 0, 0]], [[0, 2.5, 0.5], [1, 1.5, 0], [1, 2, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     assert found.queries == 5
 
 
-def test_taken(two):
-    found = TakenActionOracle(QStarOracle(TinyExpert()))(two)
+def test_taken_action_oracle_selects_cost_of_taken_action(two_trajectories):
+    found = TakenActionOracle(QStarOracle(TinyExpert()))(two_trajectories)
     np.testing.assert_array_equal(found.values, [[1, 4, 0], [0.5, 0.5, 2]])
-    assert not found.all_actions and found.queries == 5
-    found = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two)
+    assert not found.has_all_actions and found.queries == 5
+    found = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two_trajectories)
     np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
 
 
-def test_taken_needs_an_oracle_of_every_action(two):
+def test_taken_action_oracle_rejects_oracle_of_taken_action(two_trajectories):
     with pytest.raises(AssertionError, match="needs no Taken"):
-        TakenActionOracle(RewardToGoOracle())(two)
+        TakenActionOracle(RewardToGoOracle())(two_trajectories)
 
 
-def test_disagreement(two):
-    found = ZeroOneOracle(TinyExpert(), Discrete(3))(two)  # π* takes 2 in state 0, 1 in state 1, 0 in state 2
+def test_zero_one_oracle_matches_hand_computed_costs(two_trajectories):
+    """π* takes 2 in state 0, 1 in state 1, 0 in state 2."""
+    found = ZeroOneOracle(TinyExpert(), Discrete(3))(two_trajectories)
     expected = [[[1, 1, 0], [1, 0, 1], [0, 0, 0]], [[0, 1, 1], [1, 1, 0], [1, 1, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     assert found.queries == 5
 
 
-def test_disagreement_asks_an_expert_that_depends_on_time():
-    class Clock:
+def test_zero_one_oracle_passes_time_to_expert():
+    class ClockExpert:
         def act(self, states, t):
             return np.full(len(states), t)
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
-    found = ZeroOneOracle(Clock(), Discrete(3))(trajectories)
+    found = ZeroOneOracle(ClockExpert(), Discrete(3))(trajectories)
     np.testing.assert_array_equal(found.values, np.tile(1 - np.eye(3), (2, 1, 1)))
 
 
-def test_advice_is_what_the_expert_would_do():
+def test_expert_action_oracle_returns_expert_actions():
     """Home answers a state x with (0, −x/2)."""
     x = np.array([[[1.0], [0.5]], [[-2.0], [0.0]]])
     mask = np.array([[True, True], [True, False]])
@@ -94,61 +95,62 @@ def test_advice_is_what_the_expert_would_do():
     found = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
     np.testing.assert_array_equal(found.expert_actions, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
     np.testing.assert_array_equal(found.weight, mask)
-    assert (found.queries, found.simulator_steps, found.all_actions) == (3, 0, False)
+    assert (found.queries, found.simulator_steps, found.has_all_actions) == (3, 0, False)
     assert found.expert_actions.dtype == found.weight.dtype == np.float32 and set(found.arrays) == {
         "values",
         "weight",
-        "advice",
+        "expert_actions",
     }
 
 
-def test_advice_asks_an_expert_that_depends_on_time():
-    class Clock:
+def test_expert_action_oracle_passes_time_to_expert():
+    class ClockExpert:
         def act(self, states, t):
             return np.full((len(states), 2), [t, -t], np.float32)
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
     np.testing.assert_array_equal(
-        ExpertActionOracle(Clock(), Walk.action_space)(trajectories).expert_actions, [[[0, 0], [1, -1], [2, -2]]] * 2
+        ExpertActionOracle(ClockExpert(), Walk.action_space)(trajectories).expert_actions,
+        [[[0, 0], [1, -1], [2, -2]]] * 2,
     )
 
 
-def test_disagreement_fits_the_actions():
+def test_make_zero_one_oracle_chooses_oracle_by_action_space():
     assert make_zero_one_oracle(TinyExpert(), TinyMdp.action_space) == ZeroOneOracle(TinyExpert(), Discrete(3))
     assert make_zero_one_oracle(Home(), Walk.action_space) == ExpertActionOracle(Home(), Walk.action_space)
 
 
-def test_realised(two):
-    found = RewardToGoOracle()(two)
+def test_reward_to_go_oracle_matches_hand_computed_costs(two_trajectories):
+    found = RewardToGoOracle()(two_trajectories)
     np.testing.assert_array_equal(found.values, [[4, 4, 0], [2, 2, 2]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
-    assert (found.queries, found.simulator_steps, found.all_actions) == (0, 0, False)
+    assert (found.queries, found.simulator_steps, found.has_all_actions) == (0, 0, False)
 
 
-def test_realised_under_the_expert_is_q_star_on_average():
+def test_reward_to_go_oracle_mean_under_expert_is_q_star():
     """Σ_τ ρ(τ | s₁, a₁) Σ_t c_t = Q*_1(s₁, a₁) where π* acts from the second step on: here, where it always acts."""
     every = every_trajectory(linear_policy(), alpha=1.0)
-    realised = RewardToGoOracle()(every.trajectories).values
+    reward_to_go = RewardToGoOracle()(every.trajectories).values
     for t in range(3):
         for s, a in enumerate(TinyExpert().act(np.arange(3)[:, None], t)):
             here = every.probability * (every.trajectories.states[:, t, 0] == s) * every.trajectories.mask[:, t]
             here = here * every.trajectories.by_expert.all(axis=1)
-            assert here @ realised[:, t] / here.sum() == pytest.approx(Q_STAR[t, s, a], abs=1e-6)
+            assert here @ reward_to_go[:, t] / here.sum() == pytest.approx(Q_STAR[t, s, a], abs=1e-6)
 
 
-def test_mean_of_the_others_by_hand():
+def test_leave_one_out_mean_matches_hand_computed_values():
     values = np.array([[1.0, 10.0, 5.0], [2.0, 20.0, 0.0], [6.0, 0.0, 0.0]])
     mask = np.array([[True, True, True], [True, True, False], [True, False, False]])
     expected = [[4.0, 20.0, 0.0], [3.5, 10.0, 5.0], [1.5, 15.0, 5.0]]
     np.testing.assert_array_equal(leave_one_out_mean(values, mask), expected)
 
 
-def test_advantage_of_realised_by_hand(two):
-    found = AdvantageOracle(RewardToGoOracle())(two)
+def test_advantage_oracle_of_reward_to_go_matches_hand_computed_costs(two_trajectories):
+    found = AdvantageOracle(RewardToGoOracle())(two_trajectories)
     np.testing.assert_array_equal(found.values, [[2, 2, 0], [-2, -2, 2]])  # alone at t = 3: no baseline
 
 
-def test_the_baseline_of_a_trajectory_does_not_depend_on_its_own_costs():
+def test_leave_one_out_mean_is_independent_of_own_costs():
     values = np.random.default_rng(0).normal(size=(5, 3))
     mask = np.ones((5, 3), bool)
     before = leave_one_out_mean(values, mask)
@@ -158,34 +160,34 @@ def test_the_baseline_of_a_trajectory_does_not_depend_on_its_own_costs():
     assert (after[[0, 1, 3, 4]] != before[[0, 1, 3, 4]]).all()
 
 
-def test_scatter_puts_live_values_where_the_steps_are(two):
-    found = scatter_to_steps(two, np.arange(1, 6))
+def test_scatter_to_steps_places_values_at_live_steps(two_trajectories):
+    found = scatter_to_steps(two_trajectories, np.arange(1, 6))
     np.testing.assert_array_equal(found, [[1, 2, 0], [3, 4, 5]])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_cost_to_go_that_is_not_finite_is_refused_in_one_sentence(two, bad):
+def test_q_star_oracle_rejects_non_finite_costs_of_expert(two_trajectories, bad):
     sentence = (
         f"the expert constant gave costs-to-go that are not finite (number 1 is {bad}) in step 0 of the episode of "
         "seed 0; check its weights, and that it was made for this simulator"
     )
     with pytest.raises(DataError) as error:
-        QStarOracle(Constant((1.0, bad, 0.0)))(two)
+        QStarOracle(ConstantExpert((1.0, bad, 0.0)))(two_trajectories)
     assert str(error.value) == sentence
     assert error.value.exit_code == 65
 
 
-def test_a_nan_in_the_costs_of_the_taken_action_is_refused():
+def test_cost_to_go_rejects_nan_values():
     with pytest.raises(DataError, match="not finite at 1 of 6 places"):
         CostToGo(np.array([[0.0, np.nan, 1.0], [0.0, 0.0, 0.0]]), np.ones((2, 3)))
 
 
-def test_shapes_are_asserted():
+def test_cost_to_go_rejects_mismatched_shapes():
     with pytest.raises(AssertionError):
         CostToGo(np.zeros((2, 3, 4)), np.ones((2, 4)))
 
 
-def test_the_tiny_expert_never_pays_for_its_own_actions():
+def test_advantage_of_expert_actions_is_zero_on_tiny_mdp():
     """A*(s, π*(s)) = 0 along the expert's own trajectories."""
     from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 

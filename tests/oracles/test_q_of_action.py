@@ -1,4 +1,4 @@
-"""Q* of actions that the expert is asked about: as an expert that knows every action tells it."""
+"""Oracles of experts with `q_of`: they agree with experts that know Q of every action."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from aggrevated.oracles.q_star import QStarOracle
 from helpers.tiny_mdp import Home, TinyExpert, TinyMdp, Walk
 
 
-class Asked(TinyExpert):
+class TinyQExpert(TinyExpert):
     """Q* of the tiny MDP, of one action at a time."""
 
     def q_of(self, states, actions):
@@ -21,52 +21,58 @@ class Asked(TinyExpert):
 
 
 @dataclass(frozen=True)
-class Vectors(Home):
-    """The walk's expert, with a Q* of its own invention."""
+class WalkQExpert(Home):
+    """The expert of the walk, with an invented Q."""
 
     def q_of(self, states, actions):
         return states[:, 0] + actions[:, 0] + 10 * actions[:, 1]
 
 
-def test_every_action_is_what_q_tells(two):
-    every = PerActionQOracle(Asked(), TinyMdp.action_space)
-    np.testing.assert_array_equal(every(two).values, QStarOracle(TinyExpert())(two).values)
-    assert every(two).all_actions and every(two).queries == two.steps
-
-
-def test_of_the_action_taken_it_is_that_one(two):
-    taken = StateActionQOracle(Asked(), TinyMdp.action_space, advantage=False)(two)
-    np.testing.assert_array_equal(taken.values, TakenActionOracle(QStarOracle(TinyExpert()))(two).values)
-    less = StateActionQOracle(Asked(), TinyMdp.action_space)(two)
+def test_per_action_q_oracle_equals_q_star_oracle(two_trajectories):
+    per_action = PerActionQOracle(TinyQExpert(), TinyMdp.action_space)
     np.testing.assert_array_equal(
-        less.values, TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two).values
+        per_action(two_trajectories).values, QStarOracle(TinyExpert())(two_trajectories).values
     )
-    assert less.advantage and not taken.advantage
+    assert (
+        per_action(two_trajectories).has_all_actions and per_action(two_trajectories).queries == two_trajectories.steps
+    )
 
 
-def test_the_settings_build_what_fits_the_actions():
+def test_state_action_q_oracle_equals_q_star_of_taken_action(two_trajectories):
+    taken = StateActionQOracle(TinyQExpert(), TinyMdp.action_space, advantage=False)(two_trajectories)
+    np.testing.assert_array_equal(taken.values, TakenActionOracle(QStarOracle(TinyExpert()))(two_trajectories).values)
+    with_advantage = StateActionQOracle(TinyQExpert(), TinyMdp.action_space)(two_trajectories)
+    np.testing.assert_array_equal(
+        with_advantage.values, TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two_trajectories).values
+    )
+    assert with_advantage.advantage and not taken.advantage
+
+
+def test_state_action_q_settings_choose_oracle_by_action_space():
     settings = StateActionQSettings()
     assert (
         settings.feedback(finite=True) is Feedback.ALL_ACTIONS
         and settings.feedback(finite=False) is Feedback.TAKEN_ACTION
     )
-    assert settings.build(TinyMdp(), Asked()) == AdvantageOracle(PerActionQOracle(Asked(), TinyMdp.action_space))
-    assert settings.build(Walk(), Vectors()) == StateActionQOracle(Vectors(), Walk.action_space)
+    assert settings.build(TinyMdp(), TinyQExpert()) == AdvantageOracle(
+        PerActionQOracle(TinyQExpert(), TinyMdp.action_space)
+    )
+    assert settings.build(Walk(), WalkQExpert()) == StateActionQOracle(WalkQExpert(), Walk.action_space)
     with pytest.raises(UsageError, match="by its method q_of, which tiny-expert does not have"):
         settings.build(TinyMdp(), TinyExpert())
 
 
-def test_a_wrong_answer_is_told_with_its_place(two):
-    class Broken(Asked):
+def test_state_action_q_oracles_report_place_of_invalid_values(two_trajectories):
+    class Broken(TinyQExpert):
         def q_of(self, states, actions):
             return np.where(states[:, 1] == 2, np.nan, 0.0)
 
     with pytest.raises(UserCodeError, match=r"not finite \(nan\) in step 2 of the episode of seed 1"):
-        StateActionQOracle(Broken(), TinyMdp.action_space)(two)
+        StateActionQOracle(Broken(), TinyMdp.action_space)(two_trajectories)
 
-    class Wide(Asked):
+    class Wide(TinyQExpert):
         def q_of(self, states, actions):
             return self.q(states)
 
     with pytest.raises(UserCodeError, match=r"shape \(5, 3\); they must be of shape \(5,\): mend its q_of"):
-        PerActionQOracle(Wide(), TinyMdp.action_space)(two)
+        PerActionQOracle(Wide(), TinyMdp.action_space)(two_trajectories)

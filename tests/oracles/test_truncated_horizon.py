@@ -1,4 +1,4 @@
-"""THOR's truncated horizon: by hand, its two ends, and a tree in which a longer look ahead mends a wrong critic."""
+"""The truncated horizon of THOR: by hand, its limits, and a tree where a larger k corrects a wrong critic."""
 
 from dataclasses import dataclass
 from itertools import islice, product
@@ -21,7 +21,7 @@ from helpers.tiny_mdp import Q_STAR, Home, TinyExpert, every_trajectory, linear_
 V_STAR = Q_STAR.min(axis=2)
 DEPTH = 3
 EDGES = np.array([[2, 3], [1, 4], [2, 0], [9, 9], [1, 2], [5, 6], [3, 1]], float)  # what left and right cost at a node
-GUESSED = np.array([0, 2, 6, 0, 3, 0, 7], float)  # what a wrong critic thinks of the nodes
+GUESSED_VALUES = np.array([0, 2, 6, 0, 3, 0, 7], float)  # values of the nodes by a wrong critic
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Guess:
-    """A critic that need not be right."""
+class GuessedCritic:
+    """A critic that may be wrong."""
 
     table: np.ndarray
     discount: float = 1.0
@@ -76,31 +76,31 @@ def all_paths() -> Trajectories:
     return Trajectories(nodes, observations, actions, costs, mask, ~mask, horizon=tree.horizon)
 
 
-def exact() -> np.ndarray:
-    """V* of the nodes, from the back."""
+def exact_values() -> np.ndarray:
+    """Return V* of the nodes, by backward induction."""
     v = np.zeros(15)
     for node in reversed(range(7)):
         v[node] = min(EDGES[node, a] + v[2 * node + 1 + a] for a in (0, 1))
     return v[:7]
 
 
-def test_by_hand():
+def test_truncated_horizon_oracle_matches_hand_computed_costs():
     """The path left, right, left: nodes 0, 1, 4, costs 2, 4, 1; the guesses are 0, 2, 3."""
     path = all_paths().take(np.array([0b010]))
     for k, expected in {1: [2 + 2, 4 + 3, 1], 2: [2 + 4 + 3, 4 + 1, 1], 3: [7, 5, 1], 9: [7, 5, 1]}.items():
-        found = TruncatedHorizonOracle(Guess(GUESSED), k, advantage=False)(path)
+        found = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k, advantage=False)(path)
         np.testing.assert_array_equal(found.values, [expected])
         np.testing.assert_array_equal(found.weight, [[1, 1, 1]])
-        found = TruncatedHorizonOracle(Guess(GUESSED), k)(path)
+        found = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k)(path)
         np.testing.assert_array_equal(found.values, [np.array(expected) - [0, 2, 3]])
-    found = TruncatedHorizonOracle(Guess(GUESSED, discount=0.5), 2, advantage=False)(path)
+    found = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES, discount=0.5), 2, advantage=False)(path)
     np.testing.assert_array_equal(found.values, [[2 + 4 / 2 + 3 / 4, 4 + 1 / 2, 1]])
 
 
-def test_with_the_true_critic_one_step_tells_the_advantage_of_every_action():
+def test_truncated_horizon_oracle_with_exact_critic_and_k_1_is_the_advantage():
     paths = all_paths()
-    v = exact()
-    found = TruncatedHorizonOracle(Guess(v), 1)(paths).values
+    v = exact_values()
+    found = TruncatedHorizonOracle(GuessedCritic(v), 1)(paths).values
     node = paths.states[..., 0]
     action = paths.actions
     following = np.append(v, np.zeros(8))[2 * node + 1 + action]
@@ -109,7 +109,7 @@ def test_with_the_true_critic_one_step_tells_the_advantage_of_every_action():
 
 
 @pytest.mark.parametrize("advantage", [False, True])
-def test_without_a_critic_v_is_the_least_q_and_on_average_it_is_q_star(advantage):
+def test_truncated_horizon_oracle_without_critic_uses_min_q_and_averages_q_star(advantage):
     """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory of the tiny MDP."""
     every = every_trajectory(linear_policy())
     found = TruncatedHorizonOracle(TinyExpert(), 1, advantage)(every.trajectories)
@@ -121,32 +121,32 @@ def test_without_a_critic_v_is_the_least_q_and_on_average_it_is_q_star(advantage
         assert here @ found.values[:, t] / here.sum() == pytest.approx(expected, abs=1e-6)
 
 
-def test_beyond_the_horizon_it_is_the_realised_cost_less_v():
-    """Whatever the critic thinks, it telescopes: to the end, or to the last state on record where the horizon cut."""
+def test_truncated_horizon_oracle_beyond_horizon_is_reward_to_go_minus_v():
+    """Values of the critic telescope: to the end, or to the last recorded state where the horizon cut."""
     trajectories = random_trajectories(k=30, t=6)
     guess = np.random.default_rng(0).normal(size=7)
-    expert = Guess(guess)
+    expert = GuessedCritic(guess)
     early = Trajectories(**{**vars(trajectories), "states": np.arange(180).reshape(30, 6, 1) % 7})
     v = query_v_star(expert, early)
-    realised = np.cumsum(early.costs[:, ::-1], axis=1)[:, ::-1]
+    reward_to_go = np.cumsum(early.costs[:, ::-1], axis=1)[:, ::-1]
     found = TruncatedHorizonOracle(expert, 6)(early)
-    np.testing.assert_allclose(found.values, (realised - v) * early.mask, atol=1e-6)
+    np.testing.assert_allclose(found.values, (reward_to_go - v) * early.mask, atol=1e-6)
     np.testing.assert_array_equal(found.weight, early.mask)
     cut = Trajectories(**{**vars(early), "horizon": 6})
     last = early.mask[:, -1] * (v[:, -1] - early.costs[:, -1])  # V* stands for the last step
     found = TruncatedHorizonOracle(expert, 6)(cut)
-    np.testing.assert_allclose(found.values[:, :5], ((realised + last[:, None] - v) * early.mask)[:, :5], atol=1e-6)
+    np.testing.assert_allclose(found.values[:, :5], ((reward_to_go + last[:, None] - v) * early.mask)[:, :5], atol=1e-6)
     assert not found.weight[:, 5].any() and not found.values[:, 5].any()
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 @pytest.mark.parametrize("horizon", [6, 7])
-def test_it_is_the_sum_of_k_shaped_costs(k, horizon):
+def test_truncated_horizon_oracle_is_the_sum_of_k_shaped_costs(k, horizon):
     """c + γ V*(s') − V*(s), as far as these are on record."""
-    drawn = random_trajectories(k=20, t=6)
+    random_part = random_trajectories(k=20, t=6)
     states = np.arange(120).reshape(20, 6, 1) % 7
-    trajectories = Trajectories(**{**vars(drawn), "states": states, "horizon": horizon})
-    expert = Guess(np.random.default_rng(1).normal(size=7), discount=0.9)
+    trajectories = Trajectories(**{**vars(random_part), "states": states, "horizon": horizon})
+    expert = GuessedCritic(np.random.default_rng(1).normal(size=7), discount=0.9)
     one = ValueFunctionOracle(expert)(trajectories)
     shaped = np.pad(one.values * one.weight, ((0, 0), (0, k)))
     expected = sum(0.9**i * shaped[:, i : i + 6] for i in range(k))
@@ -154,10 +154,10 @@ def test_it_is_the_sum_of_k_shaped_costs(k, horizon):
 
 
 @pytest.mark.parametrize("advantage", [False, True])
-def test_one_step_has_the_bits_of_the_value_function_as_it_ever_was(advantage):
+def test_truncated_horizon_oracle_with_k_1_has_bits_of_value_function_oracle(advantage):
     """c + γ V*(s') − V*(s) in float64, from left to right."""
     trajectories = Trajectories(**{**vars(random_trajectories(k=50, t=6)), "states": np.ones((50, 6, 1), int)})
-    expert = Guess(np.random.default_rng(2).normal(size=7), discount=0.99)
+    expert = GuessedCritic(np.random.default_rng(2).normal(size=7), discount=0.99)
     v = np.pad(query_v_star(expert, trajectories), ((0, 0), (0, 1)))
     expected = trajectories.costs + 0.99 * v[:, 1:] - (v[:, :-1] if advantage else 0.0)
     for oracle in (ValueFunctionOracle(expert, advantage), TruncatedHorizonOracle(expert, 1, advantage)):
@@ -165,10 +165,10 @@ def test_one_step_has_the_bits_of_the_value_function_as_it_ever_was(advantage):
         np.testing.assert_array_equal(found.values, (expected * trajectories.mask).astype(np.float32))
 
 
-def cost_of_looking_ahead(k: int) -> float:
-    """The cost of the policy that takes, at each node, the action with the cheapest k steps and guess behind them."""
+def cost_of_lookahead_policy(k: int) -> float:
+    """Return the cost of the policy that minimizes, at each node, k steps and the guessed value after them."""
     paths = all_paths()
-    values = TruncatedHorizonOracle(Guess(GUESSED), k, advantage=False)(paths).values
+    values = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k, advantage=False)(paths).values
     nodes = paths.states[..., 0]
     total = 0.0
     state = np.zeros((1, 1), np.int64)
@@ -180,25 +180,25 @@ def cost_of_looking_ahead(k: int) -> float:
     return total
 
 
-def test_a_longer_look_ahead_mends_a_wrong_critic():
+def test_truncated_horizon_oracle_with_larger_k_corrects_wrong_critic():
     """1: left, for 2 + 2 < 3 + 6, then left, for 1 + 0 < 4 + 3, and 9 there; 2 sees the 9; 3 sees all."""
-    assert [cost_of_looking_ahead(k) for k in (1, 2, 3)] == [12.0, 7.0, 4.0]
-    assert exact()[0] == all_paths().costs.sum(axis=1).min() == 4.0
+    assert [cost_of_lookahead_policy(k) for k in (1, 2, 3)] == [12.0, 7.0, 4.0]
+    assert exact_values()[0] == all_paths().costs.sum(axis=1).min() == 4.0
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 12.0), (3, 4.0)])
-def test_the_loop_learns_just_that(k, expected):
+def test_learning_with_truncated_horizon_oracle_reaches_expected_return(k, expected):
     """With one step it believes the critic; with three it is reinforcement learning, and finds the optimum."""
     ends = []
-    for seed in range(3):  # a single run may be on an excursion just when it is looked at
+    for seed in range(3):  # the last iteration of a single run may be an outlier
         learner = Learner(FeedForwardPolicy(7, CategoricalHead(2), hidden=()), NaturalUpdate(0.05, damping=0.1))
-        oracle = TruncatedHorizonOracle(Guess(GUESSED), k)
+        oracle = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k)
         loop = aggrevated(learner, Tree(), None, oracle, taken_action_loss, k=100, validation_episodes=50, seed=seed)
         ends += [line.current_return for line in islice(loop, 30, 60)]
     assert np.median(ends) == pytest.approx(-expected, abs=0.3)
 
 
-def test_illegal_actions_are_no_way_out():
+def test_query_v_star_ignores_illegal_actions():
     trajectories = with_legal(every_trajectory(linear_policy()).trajectories)
     q = TinyExpert().q(trajectories.states.reshape(-1, 3))
     v = query_v_star(TinyExpert(), trajectories)
@@ -207,6 +207,8 @@ def test_illegal_actions_are_no_way_out():
     assert (v > q.min(axis=1).reshape(v.shape))[trajectories.mask].any()
 
 
-def test_an_expert_that_only_acts_cannot_be_asked():
-    with pytest.raises(UsageError, match="truncated asks an expert by its method v or q, which home does not have"):
+def test_truncated_horizon_settings_reject_expert_without_v_or_q():
+    with pytest.raises(
+        UsageError, match="truncated-horizon asks an expert by its method v or q, which home does not have"
+    ):
         TruncatedHorizonSettings().build(Tree(), Home())

@@ -34,7 +34,7 @@ class ExactCritic(Critic):
 
 
 @pytest.fixture
-def three() -> Trajectories:
+def three_trajectories() -> Trajectories:
     """s = 0, 1, which ends it; s = 2, 0, 1, which the horizon ends; s = 1, which ends at once."""
     s = np.array([[0, 1, 0], [2, 0, 1], [1, 0, 0]])
     states = np.stack([s, np.tile(np.arange(3), (3, 1)), np.zeros_like(s)], axis=2)
@@ -44,33 +44,33 @@ def three() -> Trajectories:
     return Trajectories(states, np.eye(3)[s], np.zeros_like(s), costs, mask, np.zeros_like(mask), horizon=3)
 
 
-def test_by_hand(three):
+def test_value_function_oracle_matches_hand_computed_costs(three_trajectories):
     """c + V(s')/2 where there is a next state, c where the episode ended; the horizon's last step does not count."""
-    found = ValueFunctionOracle(Critic(), advantage=False)(three)
+    found = ValueFunctionOracle(Critic(), advantage=False)(three_trajectories)
     np.testing.assert_array_equal(found.values[:, :2], [[1 + 10, 4], [0 + 5, 2 + 10], [4, 0]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 0], [1, 0, 0]])
     assert (found.queries, found.simulator_steps, found.diverged) == (6, 0, 0)
-    assert found.values.dtype == found.weight.dtype == np.float32 and not found.all_actions
-    found = ValueFunctionOracle(Critic())(three)
+    assert found.values.dtype == found.weight.dtype == np.float32 and not found.has_all_actions
+    found = ValueFunctionOracle(Critic())(three_trajectories)
     np.testing.assert_array_equal(found.values[:, :2], [[11 - 10, 4 - 20], [5 - 40, 12 - 10], [4 - 20, 0]])
 
 
-def test_before_the_horizon_the_last_step_counts(three):
+def test_value_function_oracle_weights_last_step_before_horizon(three_trajectories):
     """All three ended early: no step is left out."""
-    early = replace(three, horizon=5)
-    np.testing.assert_array_equal(ValueFunctionOracle(Critic())(early).weight, three.mask)
+    early = replace(three_trajectories, horizon=5)
+    np.testing.assert_array_equal(ValueFunctionOracle(Critic())(early).weight, three_trajectories.mask)
 
 
-def test_steps_of_the_expert_do_not_count(three):
-    mixed = with_expert_steps(three, 0.5)
+def test_value_function_oracle_gives_expert_steps_zero_weight(three_trajectories):
+    mixed = with_expert_steps(three_trajectories, 0.5)
     found = ValueFunctionOracle(Critic())(mixed)
     assert mixed.by_expert[:, :2].any()
     np.testing.assert_array_equal(found.weight[:, :2], mixed.by_learner[:, :2])
-    np.testing.assert_array_equal(found.values, ValueFunctionOracle(Critic())(three).values)
+    np.testing.assert_array_equal(found.values, ValueFunctionOracle(Critic())(three_trajectories).values)
 
 
 @pytest.mark.parametrize("advantage", [False, True])
-def test_with_an_exact_critic_it_is_q_star_on_average(advantage):
+def test_value_function_oracle_mean_with_exact_critic_is_q_star(advantage):
     """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory, at every step that counts."""
     every = every_trajectory(linear_policy())
     found = ValueFunctionOracle(ExactCritic(discount=1.0), advantage)(every.trajectories)

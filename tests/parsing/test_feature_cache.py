@@ -14,7 +14,7 @@ PAGES = [write_page(["x=3+a"], 1, 0), write_page(["y=2"], 2, 0)]
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def cache_path(tmp_path, monkeypatch):
     monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path / "kept"))
     return tmp_path / "kept"
 
@@ -29,7 +29,7 @@ class Work:
         return {"numbers": torch.arange(6.0).reshape(2, 3) + self.calls, "few": torch.tensor([self.calls])}
 
 
-def test_the_second_time_nothing_is_computed(here):
+def test_load_or_compute_computes_only_once(cache_path):
     work = Work()
     first = load_or_compute("a", work)
     second = load_or_compute("a", work)
@@ -39,10 +39,10 @@ def test_the_second_time_nothing_is_computed(here):
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "other"])
-def test_a_damaged_file_is_computed_again_and_mended(here, damage):
+def test_load_or_compute_replaces_damaged_file(cache_path, damage):
     work = Work()
     load_or_compute("a", work)
-    (path,) = here.iterdir()
+    (path,) = cache_path.iterdir()
     data = bytearray(path.read_bytes())
     data[-3] ^= 4
     path.write_bytes(
@@ -52,7 +52,7 @@ def test_a_damaged_file_is_computed_again_and_mended(here, damage):
     assert load_or_compute("a", work)["few"].item() == 2 and work.calls == 2
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+def test_load_or_compute_ignores_unwritable_folder(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path / "file" / "below"))
     work = Work()
@@ -60,16 +60,16 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     assert (tmp_path / "file").read_text() == "no folder"
 
 
-def test_only_the_newest_are_kept(here):
+def test_load_or_compute_keeps_only_the_newest_files(cache_path):
     for number in range(MAX_CACHED_FILES + 4):
         load_or_compute(f"key-{number}", Work())
-        os.utime(here / f"key-{number}.safetensors", (1000 + number, 1000 + number))
+        os.utime(cache_path / f"key-{number}.safetensors", (1000 + number, 1000 + number))
     assert MAX_CACHED_FILES == 8
     load_or_compute("last", Work())
-    assert {path.stem for path in here.iterdir()} == {"last", *(f"key-{number}" for number in range(5, 12))}
+    assert {path.stem for path in cache_path.iterdir()} == {"last", *(f"key-{number}" for number in range(5, 12))}
 
 
-def test_where_it_is(tmp_path, monkeypatch):
+def test_cache_folder_follows_environment_variables(tmp_path, monkeypatch):
     monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
     monkeypatch.delenv("AGGREVATED_CACHE")
@@ -86,13 +86,13 @@ def with_ink(page, change):
     return replace(page, ink=((change(first.copy()), *strokes), *others))
 
 
-def one_point_moved(stroke):
+def move_last_point(stroke):
     stroke[-1, 0] += 1e-9
     return stroke
 
 
 CHANGES = {
-    "one point of ink": lambda pages: [with_ink(pages[0], one_point_moved), pages[1]],
+    "one point of ink": lambda pages: [with_ink(pages[0], move_last_point), pages[1]],
     "a point more": lambda pages: [with_ink(pages[0], lambda stroke: np.concatenate([stroke, stroke[-1:]])), pages[1]],
     "one head": lambda pages: [replace(pages[0], heads=np.array([2, 0, 2, 2, 2])), pages[1]],
     "one symbol": lambda pages: [replace(pages[0], symbols=tuple("z=3+a")), pages[1]],
@@ -103,17 +103,17 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_key_changes_with(change):
+def test_cache_key_changes_with_page_content(change):
     assert cache_key(PAGES, 1) == cache_key([write_page(["x=3+a"], 1, 0), write_page(["y=2"], 2, 0)], 1)
     assert cache_key(change(PAGES), 1) != cache_key(PAGES, 1)
 
 
-def test_the_key_changes_with_the_settings():
+def test_cache_key_changes_with_settings():
     keys = {cache_key(PAGES, *settings) for settings in [(), (1, 1, 0), (1, 1, 1), (2, 0, 0), (1, 1)]}
     assert len(keys) == 5
 
 
-def test_strokes_of_one_symbol_are_not_those_of_two():
+def test_cache_key_depends_on_which_strokes_form_a_symbol():
     """The same points, divided among the symbols in another way."""
     line = np.arange(8.0).reshape(4, 2)
     dot = np.zeros((1, 2))

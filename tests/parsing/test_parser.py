@@ -32,7 +32,7 @@ def corpus():
     return Corpus.of([page(random_projective_tree(n, generator)) for n in generator.integers(1, 10, 40)])
 
 
-def policy_for(corpus, kind, seed=0):
+def make_policy(corpus, kind, seed=0):
     """Random features, and a read-out that prefers some actions."""
     features = np.random.default_rng(1).normal(size=(len(corpus.lengths), corpus.most, 12)).astype(np.float32)
     policy = ParsingPolicy(Projection(np.zeros(12), np.eye(12)), 4, kind, embedding=16, seed=seed)
@@ -43,7 +43,7 @@ def policy_for(corpus, kind, seed=0):
 
 
 @every_system
-def test_the_expert_parses_every_page(corpus, system):
+def test_parser_expert_parses_every_page(corpus, system):
     parser = Parser(corpus, np.arange(40), in_order=True, system=system)
     found = roll_in(parser, RollInPolicy(parser.expert, None, 1.0), np.arange(40, dtype=np.uint64))
     assert not found.returns.any()
@@ -52,7 +52,7 @@ def test_the_expert_parses_every_page(corpus, system):
 
 
 @every_system
-def test_q_is_what_following_the_expert_costs(corpus, system):
+def test_parser_expert_q_equals_rollout_cost_of_the_expert(corpus, system):
     """At every state of random parses, for every legal action, by roll-out."""
     parser = Parser(corpus, np.arange(40), in_order=True, system=system)
     generator = np.random.default_rng(2)
@@ -70,7 +70,7 @@ def test_q_is_what_following_the_expert_costs(corpus, system):
     assert compared > 300
 
 
-def test_what_the_learner_sees_by_hand():
+def test_parser_observations_match_hand_computed_values():
     """Two symbols of three shifted, then the first one headed by the third."""
     parser = Parser(Corpus.of([page([3, 3, 0]), page([0])]), np.array([0]), in_order=True)
     state = parser.reset(np.zeros(1, np.uint64))
@@ -91,7 +91,7 @@ def test_what_the_learner_sees_by_hand():
     assert parser.heads(state).tolist() == [[3, 3, NO_SYMBOL]]
 
 
-def test_pages_are_drawn_by_the_seed_and_evenly(corpus):
+def test_parser_reset_draws_pages_evenly_by_seed(corpus):
     parser = Parser(corpus, np.arange(5, 15))
     first, again = (parser.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 2000)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
@@ -99,14 +99,14 @@ def test_pages_are_drawn_by_the_seed_and_evenly(corpus):
     assert counts[:5].sum() == counts[15:].sum() == 0 and (np.abs(counts[5:15] - 200) < 60).all()
 
 
-def test_uas_by_hand():
+def test_uas_matches_hand_computed_values():
     gold = np.array([[NO_SYMBOL, 2, 0, NO_SYMBOL], [NO_SYMBOL, 0, 1, 2]])
     assert uas(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), gold) == (4 / 5, (1 + 2 / 3) / 2, 0.5)
 
 
 @every_kind
-def test_whole_parses_and_single_steps_agree(corpus, kind):
-    policy = policy_for(corpus, kind)
+def test_parsing_policy_distribution_agrees_with_stepwise_actor(corpus, kind):
+    policy = make_policy(corpus, kind)
     parser = Parser(corpus, np.arange(40))
     found = roll_in(parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 25))
     arrays = map(torch.from_numpy, (found.observations, found.mask, found.action_mask))
@@ -126,8 +126,8 @@ def test_whole_parses_and_single_steps_agree(corpus, kind):
 
 
 @every_kind
-def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
-    policy = policy_for(corpus, kind)
+def test_parsing_policy_scores_equal_autograd_gradients(corpus, kind):
+    policy = make_policy(corpus, kind)
     parser = Parser(corpus, np.arange(40))
     found = roll_in(
         parser, RollInPolicy(parser.expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4)
@@ -146,8 +146,8 @@ def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
 
 
 @every_kind
-def test_an_actor_does_not_change_with_the_policy(corpus, kind):
-    policy = policy_for(corpus, kind)
+def test_parsing_actor_is_unchanged_by_policy_changes(corpus, kind):
+    policy = make_policy(corpus, kind)
     parser = Parser(corpus, np.arange(40))
     actor = policy.actor()
     observation = parser.observe(parser.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 9)))
@@ -159,11 +159,11 @@ def test_an_actor_does_not_change_with_the_policy(corpus, kind):
 
 
 @every_kind
-def test_the_same_seed_makes_the_same_policy_and_leaves_torchs_own_alone(corpus, kind):
+def test_parsing_policy_is_seeded_without_touching_global_torch_rng(corpus, kind):
     torch.manual_seed(5)
     before = torch.rand(1)
     torch.manual_seed(5)
-    one, other, third = (policy_for(corpus, kind, seed) for seed in (0, 0, 1))
+    one, other, third = (make_policy(corpus, kind, seed) for seed in (0, 0, 1))
     assert torch.rand(1) == before
     weights = [torch.cat([p.flatten() for p in policy.parameters()]) for policy in (one, other, third)]
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])

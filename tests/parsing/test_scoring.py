@@ -18,17 +18,17 @@ from aggrevated.parsing.scoring import (
 )
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from helpers.parser_policies import READERS, corpus, page, reader
+from helpers.parser_policies import LIBRARY_KINDS, corpus, page, reader
 
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 
-def parser_of(*trees, system=SYSTEMS["arc-eager"]):
+def make_parser(*trees, system=SYSTEMS["arc-eager"]):
     return Parser(Corpus.of([page(tree) for tree in trees]), np.arange(len(trees)), in_order=True, system=system)
 
 
 @every_system
-def test_what_the_expert_parses_is_gold(system):
+def test_parse_batch_of_the_expert_gives_gold_heads(system):
     pages = corpus(40)
     parser = Parser(pages, np.arange(10, 40), in_order=True, system=system)
     heads = parse_batch(parser.expert, parser)
@@ -37,8 +37,8 @@ def test_what_the_expert_parses_is_gold(system):
     assert micro_uas(parser.expert, parser) == 1.0
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
+@pytest.mark.parametrize("kind", LIBRARY_KINDS)
+def test_parse_batch_follows_most_likely_legal_transitions(kind):
     """By hand, one legal transition of the highest logit after the other, page after page."""
     pages = corpus(12)
     policy = reader(kind, pages)
@@ -61,53 +61,53 @@ def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
     )
 
 
-def test_only_pages_one_after_the_other_can_be_scored():
+def test_parse_batch_requires_pages_in_order():
     parser = Parser(corpus(3), np.arange(3))
     with pytest.raises(AssertionError, match="each once"):
         parse_batch(parser.expert, parser)
 
 
-def test_next_head_by_hand():
+def test_next_symbol_baseline_matches_hand_computed_value():
     """1→2, 2→3, 3→ROOT is right for all of the first page, for 1 of 3 and 2 of 2 of the others: 6 of 8."""
-    assert next_symbol_baseline(parser_of([2, 3, 0])) == 1.0
-    assert next_symbol_baseline(parser_of([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
-    assert next_symbol_baseline(parser_of([0])) == 1.0
+    assert next_symbol_baseline(make_parser([2, 3, 0])) == 1.0
+    assert next_symbol_baseline(make_parser([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
+    assert next_symbol_baseline(make_parser([0])) == 1.0
     some = Parser(Corpus.of([page(tree) for tree in ([0, 1, 1], [2, 0])]), np.array([1]), in_order=True)
     assert next_symbol_baseline(some) == 1.0
 
 
-def expected_at_random(parser, state):
+def expected_random_loss(parser, state):
     """The mean number of wrong heads, over every way to the end, each legal transition as likely as the others."""
-    actions = np.flatnonzero(parser.legal(state)[0])
+    actions = np.flatnonzero(parser.action_mask(state)[0])
     total = Fraction(0)
     for action in actions:
         following, cost, done = parser.step(state, np.array([action]))
-        total += Fraction(int(cost[0])) if done[0] else expected_at_random(parser, following)
+        total += Fraction(int(cost[0])) if done[0] else expected_random_loss(parser, following)
     return total / len(actions)
 
 
 @every_system
 @pytest.mark.parametrize("tree", [[2, 0], [0, 1], [2, 3, 0]])
-def test_random_transitions_against_every_way_there_is(system, tree):
-    parser = parser_of(tree, system=system)
-    exact = 1 - expected_at_random(parser, parser.start(np.array([0]))) / len(tree)
+def test_random_baseline_matches_exact_expectation(system, tree):
+    parser = make_parser(tree, system=system)
+    exact = 1 - expected_random_loss(parser, parser.start(np.array([0]))) / len(tree)
     assert 0 < exact < 1
     assert random_baseline(parser, parses=4000) == pytest.approx(float(exact), abs=0.03)
     assert random_baseline(parser) == random_baseline(parser)  # the same numbers each time
 
 
-def test_random_transitions_are_scored_by_symbols_not_by_pages():
+def test_random_baseline_weights_symbols_not_pages():
     """One symbol is right by itself about as often as not; a page of nine has nine times its weight."""
     long = [2, 3, 4, 5, 6, 7, 8, 9, 0]
     short = [0]
-    alone = [random_baseline(parser_of(tree), 2000) for tree in (long, short)]
-    both = random_baseline(parser_of(long, short), 2000)
+    alone = [random_baseline(make_parser(tree), 2000) for tree in (long, short)]
+    both = random_baseline(make_parser(long, short), 2000)
     assert both == pytest.approx((9 * alone[0] + alone[1]) / 10, abs=0.02)
     assert abs(both - sum(alone) / 2) > 0.05
 
 
-def test_scores_by_hand():
-    parser = parser_of([2, 0], [0, 1, 2])
+def test_score_heads_matches_hand_computed_values():
+    parser = make_parser([2, 0], [0, 1, 2])
     found = score_heads(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), parser).to_dict()
     assert found == {
         "expert_return": 1.0,
@@ -126,7 +126,7 @@ def test_scores_by_hand():
     }
 
 
-def test_by_kind_by_hand():
+def test_scores_by_kind_match_hand_computed_values():
     pages = [page([2, 0, 2], "x=3"), page([2, 0], "x=")]
     heads = np.array([[3, 0, 1], [2, 0, NO_SYMBOL]])  # wrong: the first x, and the 3
     assert scores_by_kind(pages, heads, symbol_label) == {
@@ -146,7 +146,7 @@ def test_by_kind_by_hand():
     ("length", "name"),
     [(1, "1"), (2, "2"), (3, "3-4"), (4, "3-4"), (5, "5-8"), (8, "5-8"), (9, "9+"), (30, "9+")],
 )
-def test_arcs_are_as_long_as_they_are_in_both_directions(length, name):
+def test_arc_length_is_the_same_in_both_directions(length, name):
     n = 31
     forwards = np.zeros(n, int)
     backwards = np.zeros(n, int)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from aggrevated.core.errors import AggrevatedError, DataError
-from aggrevated.parsing import splits
 from aggrevated.parsing.dataset import compute_features, dataset, dataset_of_pages
 from aggrevated.parsing.features.projection import COMPONENTS
 from aggrevated.parsing.pages import handwriting
@@ -24,7 +23,7 @@ from aggrevated.parsing.transitions.systems import SYSTEMS
 from helpers.handwriting import LINES, crohme_like, write_folder
 
 
-def generated(sets, seed, single_writer):
+def load_generated_split(sets, seed, single_writer):
     return load_page_split("", sets, seed, single_writer)
 
 
@@ -47,10 +46,10 @@ def parts(split):
 @pytest.fixture(scope="module")
 def all_generated():
     """The 400 sets that the experiments use."""
-    return generated(400, 0, single_writer=False)
+    return load_generated_split(400, 0, single_writer=False)
 
 
-def test_generated_parts_share_no_writer_and_no_long_line(all_generated):
+def test_generated_split_parts_share_no_writer_and_no_string(all_generated):
     hands = [writers(part) for part in parts(all_generated)]
     assert [len(part) for part in parts(all_generated)] == [320, 40, 40]
     assert [len(part) for part in hands] == [32, 4, 4] and len(set.union(*hands)) == 40
@@ -58,15 +57,19 @@ def test_generated_parts_share_no_writer_and_no_long_line(all_generated):
     assert not text[0] & text[1] and not text[0] & text[2] and not text[1] & text[2]
 
 
-def test_generated_pages_are_those_of_the_seed_and_of_one_hand_if_asked():
-    one = generated(20, 3, single_writer=True)
+def test_load_page_split_is_deterministic_and_can_use_a_single_writer():
+    one = load_generated_split(20, 3, single_writer=True)
     assert len({writer for part in parts(one) for writer in writers(part)}) == 1
-    assert bits(one.train) == bits(generated(20, 3, True).train) != bits(generated(20, 4, True).train)
+    assert (
+        bits(one.train)
+        == bits(load_generated_split(20, 3, True).train)
+        != bits(load_generated_split(20, 4, True).train)
+    )
     assert bits(load_page_split("", 20, 3, True).test) == bits(one.test)
 
 
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
-def test_the_expert_finds_every_generated_tree(all_generated, system):
+def test_expert_parses_every_generated_page_exactly(all_generated, system):
     """So that UAS 1 is within reach, of every page, for both transition systems."""
     pages = [page for part in parts(all_generated) for page in part]
     parser = Parser(Corpus.of(pages), np.arange(400), in_order=True, system=system)
@@ -87,7 +90,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_real_parts_share_no_writer_and_no_string(folder, seed):
+def test_load_crohme_split_parts_share_no_writer_and_no_string(folder, seed):
     split = load_crohme_split(folder, seed)
     assert len(writers(split.validation)) == 1  # a tenth of twelve
     assert not writers(split.train) & writers(split.validation)
@@ -100,12 +103,12 @@ def test_real_parts_share_no_writer_and_no_string(folder, seed):
     assert "x=y+1" in strings(split.validation) and LINES[0] not in strings(split.validation)
 
 
-def test_the_seed_chooses_the_writers_and_the_same_seed_the_same(folder):
+def test_load_crohme_split_selects_writers_by_seed(folder):
     held = [tuple(writers(load_crohme_split(folder, seed).validation)) for seed in range(5)]
     assert len(set(held)) > 1 and held[0] == tuple(writers(load_crohme_split(folder, 0).validation))
 
 
-def test_a_folder_without_parts_is_split_in_three(folder):
+def test_load_crohme_split_divides_a_folder_without_parts(folder):
     split = load_crohme_split(folder / "train", 0)
     hands = [writers(part) for part in parts(split)]
     assert [len(part) for part in hands[1:]] == [1, 1]
@@ -115,47 +118,47 @@ def test_a_folder_without_parts_is_split_in_three(folder):
     assert len(split.train) == 10  # of ten writers, without the line that all have
 
 
-def test_one_writer_cannot_be_held_out(tmp_path):
+def test_load_crohme_split_rejects_a_single_writer(tmp_path):
     write_folder(tmp_path / "ink", [(line, 3) for line in LINES[:4]])
     sentence = r"all 4 expressions are by one writer; give a folder with several, to hold some out"
     with pytest.raises(DataError, match=sentence):
         load_crohme_split(tmp_path / "ink", 0)
     with pytest.raises(DataError, match=sentence):
-        split_by_writer([page_by("w", "a=b"), *[page_by("w", "c=d")] * 3], 0)
+        split_by_writer([make_page("w", "a=b"), *[make_page("w", "c=d")] * 3], 0)
 
 
-def test_writers_who_all_wrote_the_same_leave_nothing_to_learn_from(tmp_path):
+def test_dataset_rejects_folder_of_identical_strings(tmp_path):
     write_folder(tmp_path / "ink" / "train", [("a=b+c", writer) for writer in range(5)])
     write_folder(tmp_path / "ink" / "dev", [("x=y", 9)])
     with pytest.raises(AggrevatedError):
         dataset(str(tmp_path / "ink"), 0, 0, False, 0)
 
 
-def page_by(writer, line):
+def make_page(writer, line):
     dot = (np.zeros((1, 2)),)
     return Page("page", writer, tuple(line), np.zeros(len(line), int), (dot,) * len(line))
 
 
-def test_a_tenth_of_the_writers_is_held_out_and_all_their_pages():
-    pages = [page_by(f"w{i % 30}", f"{i}=x") for i in range(90)]
+def test_split_by_writer_holds_out_a_tenth_of_the_writers():
+    pages = [make_page(f"w{i % 30}", f"{i}=x") for i in range(90)]
     rest, held = split_by_writer(pages, 0)
     assert len(writers(held)) == 3 and len(held) == 9 and len(rest) == 81
     assert rest == [page for page in pages if page.writer not in writers(held)]
 
 
-def test_strings_are_compared_symbol_by_symbol():
-    pages = [page_by("a", "1=x"), page_by("a", "x=1"), page_by("b", "1=x")]
-    assert exclude_strings(pages, [page_by("c", "1=x")]) == [pages[1]]
+def test_exclude_strings_compares_symbol_by_symbol():
+    pages = [make_page("a", "1=x"), make_page("a", "x=1"), make_page("b", "1=x")]
+    assert exclude_strings(pages, [make_page("c", "1=x")]) == [pages[1]]
     assert exclude_strings(pages, []) == pages
 
 
-def test_what_is_evaluated_is_dev_if_there_is_one(folder):
+def test_load_evaluation_pages_prefers_the_dev_folder(folder):
     assert strings(load_evaluation_pages(folder)) == {"a-1=b", LINES[0]}
     assert len(load_evaluation_pages(folder / "train")) == 24
 
 
-def test_a_page_is_rewritten_as_the_same_page_in_other_ink():
-    split = generated(20, 0, False)
+def test_augment_pages_changes_ink_but_not_symbols_or_heads():
+    split = load_generated_split(20, 0, False)
     pages = split.train
     copies = [augment_pages(split, copy) for copy in (0, 0, 1)]
     assert bits(copies[0]) == bits(copies[1]) != bits(copies[2])
@@ -172,9 +175,9 @@ def test_a_page_is_rewritten_as_the_same_page_in_other_ink():
     assert not set(bits(twins[:1])) & set(bits(twins[1:]))  # each page has chance of its own
 
 
-def test_single_lines_are_put_together_in_every_other_copy():
+def test_augment_pages_composes_single_lines_in_every_other_copy():
     """Of one writer's lines only, each of them once; the root of the first heads the others' roots."""
-    lines = [page_by(f"w{place % 3}", f"{place}=x+{place}") for place in range(10, 40)]
+    lines = [make_page(f"w{place % 3}", f"{place}=x+{place}") for place in range(10, 40)]
     split = Split(lines, [], [], single_lines=True)
     assert [page.symbols for page in augment_pages(split, 0)] == [page.symbols for page in lines]
     composed = augment_pages(split, 1)
@@ -189,9 +192,9 @@ def test_single_lines_are_put_together_in_every_other_copy():
     assert [page.symbols for page in augment_pages(split, 3)] != [page.symbols for page in composed]
 
 
-def test_a_dataset_is_every_page_in_its_part_with_its_own_tree_and_features():
+def test_dataset_has_every_page_in_its_part_with_tree_and_features():
     found = dataset("", 20, 5, False, 2)
-    split = generated(20, 5, False)
+    split = load_generated_split(20, 5, False)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [3 * 16, 2, 2]
     assert np.concatenate([found.train, found.validation, found.test]).tolist() == list(range(52))
     laid_out = [*split.train, *augment_pages(split, 0), *augment_pages(split, 1), *split.validation, *split.test]
@@ -205,9 +208,9 @@ def test_a_dataset_is_every_page_in_its_part_with_its_own_tree_and_features():
     assert other.key != found.key and len(other.train) == 32
 
 
-def test_the_projection_knows_the_training_pages_only():
+def test_compute_features_fits_projection_to_training_pages_only():
     """As they were written; neither copies nor other parts have any influence."""
-    split = generated(20, 5, False)
+    split = load_generated_split(20, 5, False)
     alone = compute_features(Split(split.train, split.validation[:1], split.test[:1]), 0)
     found = compute_features(split, 1)
     for name in ("centre", "matrix"):
@@ -216,25 +219,14 @@ def test_the_projection_knows_the_training_pages_only():
     assert own.shape[1] == COMPONENTS + 8 and own.mean(dim=0).abs().max() < 1e-3
 
 
-def test_real_ink_makes_a_dataset_too(tmp_path):
+def test_dataset_of_real_ink_has_the_expected_parts(tmp_path):
     found = dataset(str(crohme_like(tmp_path / "crohme")), 400, 0, False, 1)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [22, 1, 3]  # a line each
     parser = Parser(found.corpus, found.test, in_order=True)
     assert uas(parse_batch(parser.expert, parser), parser.gold)[0] == 1.0
 
 
-def test_the_generator_of_pages_is_the_one_of_ink():
-    assert [bits(part) for part in parts(generated(20, 1, False))] == [
+def test_load_page_split_equals_handwriting_generated():
+    assert [bits(part) for part in parts(load_generated_split(20, 1, False))] == [
         bits(part) for part in handwriting.generated(20, seed=1)
     ]
-
-
-def test_what_is_chosen_on_is_not_rewritten(tmp_path, monkeypatch):
-    """Also where a generated page for validation happens to be one of the real expressions."""
-    crohme_like(tmp_path)
-    ink = splits.load_crohme_split(tmp_path, 0, core=False)
-    monkeypatch.setattr(splits, "written", lambda count, seed: ink.train[:2])
-    split = splits.to_read(str(tmp_path), 20, 0, 0.0)
-    chosen_on = {page.symbols for page in split.validation}
-    assert chosen_on & {page.symbols for page in ink.train} and split.rewriting
-    assert not chosen_on & {page.symbols for page in [*split.train, *split.rewriting]}

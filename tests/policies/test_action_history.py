@@ -46,14 +46,14 @@ from helpers.tiny_mdp import (
 )
 
 
-def scaled():
+def make_scaled_head():
     """Vectors of two numbers in units of their own."""
     head = GaussianHead(2)
     head.init_action_scale(np.array([0.3, -1.0], np.float32), np.array([0.5, 4.0], np.float32))
     return head
 
 
-def mixed(size, head):
+def make_lstm_mixture(size, head):
     """Two LSTMs as one policy."""
     policy = MixturePolicy(RecurrentPolicy(size, head, 4, observe_actions=True), deepcopy(head))
     for shares in ([1.0], [0.6, 0.4]):
@@ -67,10 +67,10 @@ KINDS = {
     "gru": lambda size, head: RecurrentPolicy(size, head, 5, "gru", observe_actions=True),
     "window": lambda size, head: WindowPolicy(size, head, (5,), width=3, observe_actions=True),
     "window of 1": lambda size, head: WindowPolicy(size, head, (5,), width=1, observe_actions=True),
-    "mixture": mixed,
+    "mixture": make_lstm_mixture,
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
-alone = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "mixture"])
+every_single_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "mixture"])
 
 
 @dataclass
@@ -83,12 +83,15 @@ class Swinger:
         return np.full(len(states), t % 2)
 
 
-WORLDS = {"finite": (CartPole(60), Swinger(), lambda: CategoricalHead(2)), "continuous": (Walk(), Home(), scaled)}
-PAIRS = [(kind, world) for kind, world in product(KINDS, WORLDS) if (kind, world) != ("mixture", "continuous")]
+PROBLEMS = {
+    "finite": (CartPole(60), Swinger(), lambda: CategoricalHead(2)),
+    "continuous": (Walk(), Home(), make_scaled_head),
+}
+PAIRS = [(kind, problem) for kind, problem in product(KINDS, PROBLEMS) if (kind, problem) != ("mixture", "continuous")]
 
 
 @dataclass
-class Observed:
+class RecordingActor:
     """An actor that writes down what it remembered, and what came of it."""
 
     inner: object
@@ -103,19 +106,19 @@ class Observed:
         return parameters, after
 
 
-def rolled(kind, world, alpha=0.4, own=None):
+def record_roll_in(kind, problem, alpha=0.4, own=None):
     """(policy, trajectories, what the actor wrote down)."""
-    simulator, expert, head = WORLDS[world]
+    simulator, expert, head = PROBLEMS[problem]
     policy = randomise(KINDS[kind](simulator.observation_space.shape[0], head()), 1, 0.6)
-    actor = Observed(policy.actor(), [])
+    actor = RecordingActor(policy.actor(), [])
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20) if own is None else own
     return policy, roll_in(simulator, RollInPolicy(expert, actor, alpha), own), actor.steps
 
 
-@pytest.mark.parametrize(("kind", "world"), PAIRS)
-def test_the_probabilities_of_acting_are_those_of_learning(kind, world):
+@pytest.mark.parametrize(("kind", "problem"), PAIRS)
+def test_action_history_policy_acts_and_learns_with_the_same_probabilities(kind, problem):
     """Also where the expert acted: what the policy sees is what was done."""
-    policy, found, steps = rolled(kind, world)
+    policy, found, steps = record_roll_in(kind, problem)
     assert found.by_expert[found.mask].any() and found.by_learner.any()
     with torch.no_grad():
         learned = policy_distribution(policy, found)
@@ -126,38 +129,38 @@ def test_the_probabilities_of_acting_are_those_of_learning(kind, world):
         else:
             parameters = policy.head.centre.numpy() + policy.head.unit.numpy() * parameters
         np.testing.assert_allclose(parameters, of_learning[found.mask[:, t], t], rtol=5e-6, atol=5e-6)
-    blind = policy.distribution(torch.from_numpy(without(policy, found)), torch.from_numpy(found.mask))
+    blind = policy.distribution(torch.from_numpy(inputs_without_actions(policy, found)), torch.from_numpy(found.mask))
     difference = (blind.logits if isinstance(blind, Categorical) else blind.mean) - of_learning
     assert difference[:, 1:][torch.from_numpy(found.mask[:, 1:])].abs().max() > 0.05  # the actions do matter
 
 
-def without(policy, found):
+def inputs_without_actions(policy, found):
     """The inputs with nothing where the actions are."""
     none = np.zeros((*found.mask.shape, policy.head.outputs), np.float32)
     return np.concatenate([found.observations, none], axis=2)
 
 
-@pytest.mark.parametrize(("kind", "world"), PAIRS)
-def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, world):
-    policy, found, steps = rolled(kind, world)
+@pytest.mark.parametrize(("kind", "problem"), PAIRS)
+def test_replay_hidden_states_matches_the_roll_in_bit_for_bit(kind, problem):
+    policy, found, steps = record_roll_in(kind, problem)
     before = replay_hidden_states(policy.actor(), found)
     for t, (memory, _) in enumerate(steps):
         np.testing.assert_array_equal(before[found.mask[:, t], t], memory)
     assert not before[:, 0].any() and before[found.mask].any()
 
 
-@pytest.mark.parametrize(("kind", "world"), PAIRS)
-def test_a_lane_knows_of_no_other(kind, world):
-    _, whole, _ = rolled(kind, world)
-    _, part, _ = rolled(kind, world, own=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)[3:7])
+@pytest.mark.parametrize(("kind", "problem"), PAIRS)
+def test_action_history_policy_trajectories_are_independent_of_each_other(kind, problem):
+    _, whole, _ = record_roll_in(kind, problem)
+    _, part, _ = record_roll_in(kind, problem, own=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)[3:7])
     length = part.mask.shape[1]
     np.testing.assert_array_equal(part.actions, whole.actions[3:7, :length])
     np.testing.assert_array_equal(part.states, whole.states[3:7, :length])
 
 
 @every_kind
-def test_in_use_it_remembers_what_it_did_itself(kind):
-    simulator, _, head = WORLDS["finite"]
+def test_action_history_policy_predict_remembers_its_own_actions(kind):
+    simulator, _, head = PROBLEMS["finite"]
     policy = randomise(KINDS[kind](4, head()), 2, 0.8)
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
     found = roll_in(simulator, RollInPolicy(None, policy.actor()), own, deterministic=True)
@@ -173,7 +176,7 @@ def test_in_use_it_remembers_what_it_did_itself(kind):
         memory = memory[~done]
 
 
-def test_what_is_remembered_of_a_vector_is_what_was_drawn_and_not_what_was_clipped():
+def test_action_history_policy_remembers_drawn_and_not_clipped_actions():
     head = GaussianHead(1, low=-0.1, high=0.1)
     policy = randomise(RecurrentPolicy(1, head, 3, observe_actions=True), 0, 2.0)
     action, state = policy.predict(np.full((50, 1), 1.0, np.float32))
@@ -183,8 +186,8 @@ def test_what_is_remembered_of_a_vector_is_what_was_drawn_and_not_what_was_clipp
 # Gradients.
 
 
-@alone
-def test_the_gradient_is_that_of_finite_differences(kind):
+@every_single_kind
+def test_action_history_policy_gradient_matches_finite_differences(kind):
     policy = randomise(KINDS[kind](3, CategoricalHead(3)), 0, 0.7).double()
     trajectories = with_expert_steps(random_trajectories(t=5))
     costs = random_costs(trajectories)
@@ -202,11 +205,11 @@ def test_the_gradient_is_that_of_finite_differences(kind):
         assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(found @ direction, rel=1e-6, abs=1e-9)
 
 
-@alone
+@every_single_kind
 @pytest.mark.parametrize("vectors", [False, True])
-def test_scores_are_those_of_autograd_one_by_one(kind, vectors):
+def test_action_history_policy_scores_match_autograd_per_trajectory(kind, vectors):
     """Also by the compiled loop of the LSTM, which has a backward pass of its own."""
-    policy = randomise(KINDS[kind](3, scaled() if vectors else CategoricalHead(3)), 0, 0.7)
+    policy = randomise(KINDS[kind](3, make_scaled_head() if vectors else CategoricalHead(3)), 0, 0.7)
     trajectories = with_expert_steps(random_trajectories(t=5, dtype=np.float32))
     trajectories = with_vectors(trajectories, 2) if vectors else trajectories
     seen = policy.inputs(trajectories.observations, trajectories.actions)
@@ -216,8 +219,8 @@ def test_scores_are_those_of_autograd_one_by_one(kind, vectors):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@alone
-def test_policy_gradient_by_enumeration_of_all_histories(kind):
+@every_single_kind
+def test_action_history_policy_gradient_matches_enumeration_of_histories(kind):
     """Σ_τ ρ(τ) C(τ) ∇ log ρ(τ) over all 27 histories is ∇ Σ_τ ρ(τ) C(τ), with ρ from single steps of the actor."""
     length = 3
     actions = 3
@@ -301,40 +304,40 @@ UPDATES = {
 EPISODES = np.arange(200, dtype=np.uint64)
 
 
-def learned(policy, update, alpha=0.0):
+def train_policy(policy, update, alpha=0.0):
     learner = Learner(policy, UPDATES[update]())
-    world = Alternate(), Alternating(), AdvantageOracle(QStarOracle(Alternating()))
-    loop = aggrevated(learner, *world, all_actions_loss, k=20, alpha=lambda n: alpha, validation_episodes=50)
+    problem = Alternate(), Alternating(), AdvantageOracle(QStarOracle(Alternating()))
+    loop = aggrevated(learner, *problem, all_actions_loss, k=20, alpha=lambda n: alpha, validation_episodes=50)
     for _, step in zip(range(100), loop, strict=False):
         if step.current_return > -0.05:
             break
     return learner.policy
 
 
-def with_memory_of_one(observe_actions):
+def make_window_policy(observe_actions):
     return WindowPolicy(1, CategoricalHead(2), (8,), torch.Generator().manual_seed(0), 1, observe_actions)
 
 
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_who_sees_what_it_did_learns_not_to_repeat_it(update, alpha):
-    returns, _ = evaluate_returns(learned(with_memory_of_one(True), update, alpha), Alternate(), EPISODES)
+def test_action_history_window_policy_learns_not_to_repeat_its_actions(update, alpha):
+    returns, _ = evaluate_returns(train_policy(make_window_policy(True), update, alpha), Alternate(), EPISODES)
     assert returns.mean() > -0.2
 
 
-def test_so_does_one_that_remembers_more():
+def test_action_history_recurrent_policy_learns_not_to_repeat_its_actions():
     policy = RecurrentPolicy(1, CategoricalHead(2), 8, "gru", torch.Generator().manual_seed(0), observe_actions=True)
-    assert evaluate_returns(learned(policy, "natural"), Alternate(), EPISODES)[0].mean() > -0.2
+    assert evaluate_returns(train_policy(policy, "natural"), Alternate(), EPISODES)[0].mean() > -0.2
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_who_does_not_see_it_cannot(update):
+def test_window_policy_without_action_history_cannot_avoid_repetition(update):
     """All observations are alike: with probability p for one action, p² + (1 − p)² ≥ 1/2 of five steps repeat."""
-    returns, _ = evaluate_returns(learned(with_memory_of_one(False), update), Alternate(), EPISODES)
+    returns, _ = evaluate_returns(train_policy(make_window_policy(False), update), Alternate(), EPISODES)
     assert returns.mean() < -2.5 + 4 * 1.2 / len(EPISODES) ** 0.5
 
 
-def test_a_roll_out_of_the_learner_knows_the_action_that_it_began_with():
+def test_lols_oracle_rollout_remembers_the_action_it_began_with():
     """LOLS tries actions that the learner would not have taken, and then lets it go on."""
     policy = WindowPolicy(1, CategoricalHead(2), (), width=1, observe_actions=True)
     with torch.no_grad():
@@ -348,8 +351,8 @@ def test_a_roll_out_of_the_learner_knows_the_action_that_it_began_with():
 
 
 @every_kind
-def test_it_is_saved_and_read_again(kind, tmp_path):
-    policy, found, _ = rolled(kind, "finite", 0.0)
+def test_action_history_policy_round_trips_through_a_file(kind, tmp_path):
+    policy, found, _ = record_roll_in(kind, "finite", 0.0)
     policy.save(tmp_path / "p.safetensors")
     again = load_policy(tmp_path / "p.safetensors")
     assert (
@@ -357,17 +360,17 @@ def test_it_is_saved_and_read_again(kind, tmp_path):
         and again.architecture() == policy.architecture()
         and again.architecture()["observations"] == 4
     )
-    simulator = WORLDS["finite"][0]
+    simulator = PROBLEMS["finite"][0]
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     np.testing.assert_array_equal(roll_in(simulator, RollInPolicy(None, again.actor()), own).actions, found.actions)
 
 
-def test_without_it_a_file_says_nothing_of_it():
+def test_policy_architecture_omits_observe_actions_when_unused():
     for policy in (RecurrentPolicy(2, CategoricalHead(2)), WindowPolicy(2, CategoricalHead(2))):
         assert "observe_actions" not in policy.architecture()
 
 
 @every_kind
-def test_as_onnx_it_is_refused(kind):
+def test_build_onnx_model_refuses_action_history_policies(kind):
     with pytest.raises(UsageError, match="sees its previous actions cannot be written as ONNX"):
         build_onnx_model(KINDS[kind](4, CategoricalHead(2)), {})

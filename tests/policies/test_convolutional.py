@@ -24,19 +24,21 @@ from helpers.tiny_mdp import flat, randomise
 SHAPES = [(8, 8), (9, 13, 3), (33, 8, 1), (84, 84), (12, 70, 2)]
 
 
-def some(shape: tuple[int, ...], *batch: int, seed: int = 0) -> np.ndarray:
+def sample_images(shape: tuple[int, ...], *batch: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (*batch, *shape)).astype(np.float32)
 
 
-def drawn(shape: tuple[int, ...], head: Any = None, hidden: tuple[int, ...] = (16,)) -> ConvolutionalPolicy:
+def make_random_policy(
+    shape: tuple[int, ...], head: Any = None, hidden: tuple[int, ...] = (16,)
+) -> ConvolutionalPolicy:
     policy = ConvolutionalPolicy(shape, head or CategoricalHead(3), hidden)
     return randomise(policy, 5, 0.1)  # type: ignore[arg-type, return-value]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_actor_is_the_network(shape: tuple[int, ...]) -> None:
-    policy = drawn(shape, GaussianHead(3))
-    seen = some(shape, 2, 3)
+def test_convolutional_actor_matches_its_network(shape: tuple[int, ...]) -> None:
+    policy = make_random_policy(shape, GaussianHead(3))
+    seen = sample_images(shape, 2, 3)
     with torch.no_grad():
         expected = policy.distribution(torch.from_numpy(seen), torch.ones(2, 3, dtype=torch.bool)).mean.numpy()
     found, memory = policy.actor().parameters(seen.reshape(6, *shape), np.zeros((6, 0), np.float32))
@@ -44,10 +46,10 @@ def test_the_actor_is_the_network(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(found.reshape(2, 3, 3), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_convolution_by_hand() -> None:
+def test_numpy_convolution_matches_hand_computed_patches() -> None:
     """Each place of the output from its own patch, with zeros beyond the edges."""
     layer = torch.nn.Conv2d(2, 3, 5, 2, padding=2)
-    picture = some((9, 12, 2), 1) / 255
+    picture = sample_images((9, 12, 2), 1) / 255
     weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()  # type: ignore[union-attr]
     expected = np.zeros((5, 6, 3))
     wide = np.pad(picture[0], ((2, 2), (2, 2), (0, 0)))
@@ -58,9 +60,9 @@ def test_a_convolution_by_hand() -> None:
     np.testing.assert_allclose(found[0], expected, atol=1e-5)
 
 
-def test_a_lane_has_the_same_bits_alone_as_in_company() -> None:
-    policy = drawn((10, 11, 3))
-    seen = some((10, 11, 3), 17)
+def test_convolutional_actor_gives_the_same_bits_alone_and_in_a_batch() -> None:
+    policy = make_random_policy((10, 11, 3))
+    seen = sample_images((10, 11, 3), 17)
     actor = policy.actor()
     none = np.zeros((17, 0), np.float32)
     together, _ = actor.parameters(seen, none)
@@ -68,9 +70,9 @@ def test_a_lane_has_the_same_bits_alone_as_in_company() -> None:
         np.testing.assert_array_equal(actor.parameters(seen[rows], none[rows])[0], together[rows])
 
 
-def test_scores_are_the_gradients_of_each_trajectory() -> None:
-    policy = drawn((8, 8))
-    seen = torch.from_numpy(some((8, 8), 3, 4))
+def test_convolutional_policy_scores_match_autograd_per_trajectory() -> None:
+    policy = make_random_policy((8, 8))
+    seen = torch.from_numpy(sample_images((8, 8), 3, 4))
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.bool)
     actions = torch.arange(12).reshape(3, 4) % 3
     scores = policy.scores(seen, actions, mask, mask)
@@ -81,15 +83,15 @@ def test_scores_are_the_gradients_of_each_trajectory() -> None:
         torch.testing.assert_close(scores[k], own, rtol=1e-4, atol=1e-5)
 
 
-def test_it_begins_nearly_uniform_and_the_same_for_the_same_seed() -> None:
+def test_convolutional_policy_starts_near_uniform_and_repeatable_by_seed() -> None:
     pictures = Box(0, 255, (20, 20, 3), np.float32)
     one, same, other = (ConvolutionalSettings().build(pictures, CategoricalHead(3), seed) for seed in (1, 1, 2))
     assert np.array_equal(flat(one), flat(same)) and not np.array_equal(flat(one), flat(other))
-    logits, _ = one.actor().parameters(some((20, 20, 3), 50), np.zeros((50, 0), np.float32))
+    logits, _ = one.actor().parameters(sample_images((20, 20, 3), 50), np.zeros((50, 0), np.float32))
     assert 0 < np.ptp(logits, axis=1).max() < 1
 
 
-def test_convolutions_follow_from_the_size() -> None:
+def test_choose_convolutions_depends_on_the_image_size() -> None:
     assert choose_convolutions(8, 8) == [(16, 5, 2), (32, 3, 2)]
     assert choose_convolutions(63, 40) == [(16, 5, 2), (32, 3, 2), (32, 3, 2)]
     assert choose_convolutions(10, 64) == [(16, 5, 4), (32, 3, 2), (32, 3, 2)]
@@ -104,22 +106,22 @@ def test_convolutions_follow_from_the_size() -> None:
         (Box(0, 255, (96, 96, 3), np.float32), r"at most 16,384 numbers, and these have 27,648.*GrayscaleObservation"),
     ],
 )
-def test_what_is_no_picture_or_too_large_is_refused(space: Any, words: str) -> None:
+def test_convolutional_settings_refuse_non_images_and_large_images(space: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         ConvolutionalSettings().build(space, CategoricalHead(2), 0)
 
 
-def test_other_policies_say_which_one_reads_pictures() -> None:
+def test_mlp_settings_point_to_the_cnn_policy_for_images() -> None:
     with pytest.raises(UsageError, match=r"reads no observations of type Box\(9, 9\): choose --policy cnn"):
         MlpSettings().build(Box(0, 255, (9, 9), np.float32), CategoricalHead(2), 0)
 
 
-def test_a_picture_of_another_shape_is_refused() -> None:
-    actor = drawn((8, 9)).actor()
-    assert actor.parameters(some((8, 9, 1), 2), np.zeros((2, 0), np.float32))[0].shape == (2, 3)
+def test_convolutional_actor_refuses_an_image_of_another_shape() -> None:
+    actor = make_random_policy((8, 9)).actor()
+    assert actor.parameters(sample_images((8, 9, 1), 2), np.zeros((2, 0), np.float32))[0].shape == (2, 3)
     for shape in ((9, 8), (8, 9, 2), (72,)):
         with pytest.raises(ValueError, match=r"and the policy reads \(8, 9, 1\)"):
-            actor.parameters(some(shape, 2), np.zeros((2, 0), np.float32))
+            actor.parameters(sample_images(shape, 2), np.zeros((2, 0), np.float32))
 
 
 LEARNERS = {
@@ -134,7 +136,9 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize(("method", "given"), LEARNERS.values(), ids=LEARNERS)
-def test_it_learns_and_resumes_with_the_same_bits(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
+def test_convolutional_policy_learns_and_resumes_bit_for_bit(
+    tmp_path: Path, method: str, given: dict[str, Any]
+) -> None:
     oracle = {"oracle": "q-star"} if method in ("aggrevated", "loki") else {}
     config = resolve_config(GRID, method, **given, **oracle, checkpoint_every=1)
     whole = Run.create(tmp_path / "whole", config)
@@ -161,7 +165,7 @@ def test_it_learns_and_resumes_with_the_same_bits(tmp_path: Path, method: str, g
     )
 
 
-def test_it_is_saved_and_made_again(tmp_path: Path) -> None:
+def test_convolutional_policy_round_trips_through_a_file(tmp_path: Path) -> None:
     policy = ConvolutionalPolicy((9, 8, 3), CategoricalHead(3), hidden=(5,))
     policy.save(tmp_path / "p.safetensors")
     again = load_policy(tmp_path / "p.safetensors")

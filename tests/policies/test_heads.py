@@ -14,19 +14,19 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 LOG_ROOT_2_PI = 0.9189385332046727
 
 
-def gaussian(log_deviations):
+def make_gaussian_head(log_deviations):
     head = GaussianHead(len(log_deviations))
     with torch.no_grad():
         head.log_deviation.copy_(torch.tensor(log_deviations))
     return head
 
 
-def of(head, outputs, legal=None):
+def distribution_from_outputs(head, outputs, legal=None):
     """The distribution over network outputs."""
     return head.distribution(head.complete(torch.tensor(outputs)), None if legal is None else torch.tensor(legal))
 
 
-class Given:
+class FixedGenerator:
     """A generator that gives the numbers it was given."""
 
     def __init__(self, *numbers):
@@ -39,19 +39,19 @@ class Given:
 # Gaussian.
 
 
-def test_gaussian_density_by_hand():
+def test_gaussian_head_density_matches_hand_computed_value():
     """μ = (1, −2), σ = (1/2, 3) at a = (2, 1): z = (2, 1), so −½(4 + 1) − ln ½ − ln 3 − ln 2π."""
-    distribution = of(gaussian([log(0.5), log(3.0)]), [[[1.0, -2.0]]])
+    distribution = distribution_from_outputs(make_gaussian_head([log(0.5), log(3.0)]), [[[1.0, -2.0]]])
     assert distribution.batch_shape == (1, 1) and distribution.event_shape == (2,)
     expected = -2.5 - log(1.5) - 2 * LOG_ROOT_2_PI
     assert distribution.log_prob(torch.tensor([[[2.0, 1.0]]])).item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_settled_gaussian_is_in_the_units_of_its_actions():
+def test_gaussian_head_with_action_scale_is_in_the_units_of_its_actions():
     """Outputs (1, −2), centre (100, 0), unit (50, 0.01), σ = (1/2, 3): N(150, 25²) and N(−0.02, 0.03²)."""
-    head = gaussian([log(0.5), log(3.0)])
+    head = make_gaussian_head([log(0.5), log(3.0)])
     head.init_action_scale(np.array([100.0, 0.0], np.float32), np.array([50.0, 0.01], np.float32))
-    one = of(head, [[[1.0, -2.0]]])
+    one = distribution_from_outputs(head, [[[1.0, -2.0]]])
     np.testing.assert_allclose(one.mean.detach(), [[[150.0, -0.02]]], rtol=1e-6)
     np.testing.assert_allclose(one.stddev.detach(), [[[25.0, 0.03]]], rtol=1e-6)
     sampler = head.sampler()
@@ -61,23 +61,23 @@ def test_a_settled_gaussian_is_in_the_units_of_its_actions():
     np.testing.assert_allclose(sampler.choose(outputs, noise, None), [[200.0, -0.05]], rtol=1e-6)
 
 
-def test_gaussian_gradient_by_hand():
+def test_gaussian_head_gradient_matches_hand_computed_value():
     """∂/∂μ = z/σ and ∂/∂ ln σ = z² − 1, with z = (2, 1) and σ = (1/2, 3)."""
-    head = gaussian([log(0.5), log(3.0)])
+    head = make_gaussian_head([log(0.5), log(3.0)])
     mean = torch.tensor([1.0, -2.0], requires_grad=True)
     head.distribution(head.complete(mean)).log_prob(torch.tensor([2.0, 1.0])).backward()
     torch.testing.assert_close(mean.grad, torch.tensor([4.0, 1 / 3]))
     torch.testing.assert_close(head.log_deviation.grad, torch.tensor([3.0, 0.0]), atol=1e-6, rtol=0)
 
 
-def test_gaussian_kl_by_hand():
+def test_gaussian_head_kl_matches_hand_computed_value():
     """KL(N(0, 1) ‖ N(1, 4)) = ln 2 + (1 + 1)/8 − ½ in one dimension, none in the other: a sum over dimensions."""
-    one = of(gaussian([0.0, 0.3]), [[[0.0, 5.0]]])
-    other = of(gaussian([log(2.0), 0.3]), [[[1.0, 5.0]]])
+    one = distribution_from_outputs(make_gaussian_head([0.0, 0.3]), [[[0.0, 5.0]]])
+    other = distribution_from_outputs(make_gaussian_head([log(2.0), 0.3]), [[[1.0, 5.0]]])
     assert kl_divergence(one, other).tolist() == [[pytest.approx(log(2.0) - 0.25, abs=1e-6)]]
 
 
-def test_the_deviation_is_the_same_at_every_step_and_starts_as_told():
+def test_gaussian_head_deviation_is_constant_and_starts_as_configured():
     head = GaussianHead(2, log_deviation=-1.0)
     completed = head.complete(torch.zeros(3, 4, 2))
     assert completed.shape == (3, 4, 4) and head.outputs == 2
@@ -85,9 +85,9 @@ def test_the_deviation_is_the_same_at_every_step_and_starts_as_told():
     torch.testing.assert_close(GaussianHead(1).log_deviation.detach().exp(), torch.tensor([0.60653066]))
 
 
-def test_gaussian_sampling_has_the_moments_of_the_density():
+def test_gaussian_sampler_matches_the_moments_of_the_density():
     """100,000 draws: means within 4 σ/√n, deviations within 4 σ/√(2n), no correlation beyond 4/√n."""
-    sampler = gaussian([log(0.5), log(3.0)]).sampler()
+    sampler = make_gaussian_head([log(0.5), log(3.0)]).sampler()
     n = 100_000
     noise = sampler.noise([make_generator(7)], n)[0]
     drawn = sampler.choose(np.tile(np.array([1.0, -2.0], np.float32), (n, 1)), noise, None).astype(np.float64)
@@ -98,24 +98,24 @@ def test_gaussian_sampling_has_the_moments_of_the_density():
     assert np.abs(np.mean(((drawn - [1.0, -2.0]) / deviation) ** 4, axis=0) - 3).max() < 4 * np.sqrt(96 / n)
 
 
-def test_gaussian_noise_scales_each_dimension_and_noise_0_gives_the_mean():
-    sampler = gaussian([log(0.5), log(3.0)]).sampler()
+def test_gaussian_sampler_scales_noise_per_dimension_and_0_gives_the_mean():
+    sampler = make_gaussian_head([log(0.5), log(3.0)]).sampler()
     means = np.array([[1.0, -2.0], [0.0, 7.0]], np.float32)
     np.testing.assert_array_equal(sampler.choose(means, 0.0, None), means)
     np.testing.assert_array_equal(sampler.choose(means, np.zeros((2, 1), np.float32), None), means)  # as roll_in has it
     np.testing.assert_allclose(sampler.choose(means, np.array([[2.0, -1.0]] * 2), None), [[2.0, -5.0], [1.0, 4.0]])
 
 
-def test_a_sampler_is_a_copy():
-    head = gaussian([0.0, 0.0])
+def test_gaussian_sampler_is_a_copy_of_its_head():
+    head = make_gaussian_head([0.0, 0.0])
     sampler = head.sampler()
     with torch.no_grad():
         head.log_deviation.add_(1.0)
     np.testing.assert_array_equal(sampler.choose(np.zeros((1, 2)), 1.0, None), [[1.0, 1.0]])
 
 
-def test_a_gaussian_refuses_illegal_actions():
-    head = gaussian([0.0])
+def test_gaussian_head_refuses_illegal_actions():
+    head = make_gaussian_head([0.0])
     legal = torch.ones(1, 1, 1, dtype=torch.bool)
     with pytest.raises(AssertionError, match="a Gaussian policy has no illegal actions"):
         head.distribution(head.complete(torch.zeros(1, 1, 1)), legal)
@@ -126,10 +126,10 @@ def test_a_gaussian_refuses_illegal_actions():
 # Categorical, with illegal actions.
 
 
-def test_softmax_over_the_legal_actions_by_hand():
+def test_categorical_head_softmax_over_legal_actions_matches_hand_computation():
     """Logits ln 1, ln 2, ln 3, ln 4 without the third: 1/7, 2/7, 0, 4/7."""
     logits = [[[0.0, log(2.0), log(3.0), log(4.0)]]]
-    distribution = of(CategoricalHead(4), logits, [[[True, True, False, True]]])
+    distribution = distribution_from_outputs(CategoricalHead(4), logits, [[[True, True, False, True]]])
     torch.testing.assert_close(distribution.probs, torch.tensor([[[1 / 7, 2 / 7, 0.0, 4 / 7]]]))
     assert distribution.probs[0, 0, 2] == 0.0
     for action, share in ((0, 1 / 7), (1, 2 / 7), (3, 4 / 7)):
@@ -137,7 +137,7 @@ def test_softmax_over_the_legal_actions_by_hand():
         assert found == pytest.approx(log(share), abs=1e-6)
 
 
-def test_a_mask_that_allows_all_changes_nothing():
+def test_categorical_head_is_unchanged_by_a_mask_that_allows_all():
     logits = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
     head = CategoricalHead(4)
     with_mask = head.distribution(logits, torch.ones(3, 5, 4, dtype=torch.bool))
@@ -145,13 +145,13 @@ def test_a_mask_that_allows_all_changes_nothing():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])
-def test_an_illegal_action_has_probability_0_whatever_its_logit(scale):
-    distribution = of(CategoricalHead(3), [[[-scale, 0.0, scale]]], [[[True, True, False]]])
+def test_categorical_head_gives_illegal_actions_probability_0(scale):
+    distribution = distribution_from_outputs(CategoricalHead(3), [[[-scale, 0.0, scale]]], [[[True, True, False]]])
     assert distribution.probs[0, 0, 2] == 0.0
     torch.testing.assert_close(distribution.probs.sum(-1), torch.ones(1, 1))
 
 
-def test_the_gradient_reaches_legal_actions_only():
+def test_categorical_head_gradient_reaches_legal_actions_only():
     """∂ log π(0)/∂ logit = 1[a = 0] − π(a): (3/4, −3/4, 0) for π = (1/4, 3/4, 0)."""
     logits = torch.tensor([[[0.0, log(3.0), 9.0]]], requires_grad=True)
     distribution = CategoricalHead(3).distribution(logits, torch.tensor([[[True, True, False]]]))
@@ -161,7 +161,7 @@ def test_the_gradient_reaches_legal_actions_only():
 
 @pytest.mark.parametrize("action", [0, 1, 2])
 @pytest.mark.parametrize("legal", [(False, False, False), (True, False, False), (False, True, True)])
-def test_nothing_is_nan_also_where_no_action_is_legal(action, legal):
+def test_categorical_head_is_never_nan_even_without_legal_actions(action, legal):
     """Padding has no legal action, and its action 0 may be illegal: with weight 0, 0 · x must be 0."""
     logits = torch.tensor([[[1.0, -2.0, 3.0]]], requires_grad=True)
     head = CategoricalHead(3)
@@ -179,15 +179,15 @@ def test_nothing_is_nan_also_where_no_action_is_legal(action, legal):
         assert not gradient[~mask].any()
 
 
-def test_kl_by_hand_with_an_illegal_action():
+def test_categorical_head_kl_with_an_illegal_action_matches_hand_computation():
     """KL((1/4, 3/4, 0) ‖ (1/2, 1/2, 0)) = ¼ ln ½ + ¾ ln 3/2."""
     mask = [[[True, True, False]]]
-    one = of(CategoricalHead(3), [[[0.0, log(3.0), 5.0]]], mask)
-    other = of(CategoricalHead(3), [[[1.0, 1.0, -5.0]]], mask)
+    one = distribution_from_outputs(CategoricalHead(3), [[[0.0, log(3.0), 5.0]]], mask)
+    other = distribution_from_outputs(CategoricalHead(3), [[[1.0, 1.0, -5.0]]], mask)
     assert kl_divergence(one, other).item() == pytest.approx(log(0.5) / 4 + 3 * log(1.5) / 4, abs=1e-6)
 
 
-def test_the_sampler_has_the_frequencies_of_the_softmax_over_the_legal_actions():
+def test_categorical_sampler_matches_the_softmax_over_legal_actions():
     """Two masks side by side, 50,000 draws each: χ² with 2 degrees of freedom is above 13.82 once in a thousand."""
     sampler = CategoricalHead(4).sampler()
     n = 50_000
@@ -202,30 +202,30 @@ def test_the_sampler_has_the_frequencies_of_the_softmax_over_the_legal_actions()
         assert ((counts - expected)[possible] ** 2 / expected[possible]).sum() < 13.82
 
 
-def test_the_mode_is_the_best_of_the_legal_actions():
+def test_categorical_sampler_mode_is_the_best_legal_action():
     sampler = CategoricalHead(3).sampler()
     legal = np.array([[True, True, False], [False, True, True]])
     np.testing.assert_array_equal(sampler.choose(np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]), 0.0, legal), [1, 2])
 
 
 @pytest.mark.parametrize("only", [0, 1, 2])
-def test_the_only_legal_action_is_taken_also_when_its_draw_is_exactly_0(only):
+def test_categorical_sampler_takes_the_only_legal_action_at_a_zero_draw(only):
     """One float32 draw in 2²⁴ is 0, and its Gumbel noise −∞: less than that of any illegal action, yet it must win."""
     sampler = CategoricalHead(3).sampler()
-    noise = sampler.noise([Given(*[0.0 if a == only else 0.5 for a in range(3)])], 4)[0]
+    noise = sampler.noise([FixedGenerator(*[0.0 if a == only else 0.5 for a in range(3)])], 4)[0]
     legal = np.tile(np.arange(3) == only, (4, 1))
     np.testing.assert_array_equal(sampler.choose(np.zeros((4, 3), np.float32), noise, legal), [only] * 4)
 
 
-def test_a_draw_next_to_1_does_not_lift_an_illegal_action():
+def test_categorical_sampler_never_takes_an_illegal_action_at_a_draw_near_1():
     sampler = CategoricalHead(2).sampler()
-    noise = sampler.noise([Given(1e-7, 1.0 - 2.0**-24)], 3)[0]
+    noise = sampler.noise([FixedGenerator(1e-7, 1.0 - 2.0**-24)], 3)[0]
     assert np.isfinite(noise).all()
     legal = np.tile([True, False], (3, 1))
     np.testing.assert_array_equal(sampler.choose(np.tile([-50.0, 50.0], (3, 1)), noise, legal), [0, 0, 0])
 
 
-def test_predict_keeps_to_the_action_space_and_roll_ins_do_not():
+def test_gaussian_policy_predict_clips_actions_and_its_actor_does_not():
     """As Stable-Baselines3 does: the environment is given what it allows, the likelihood is of what was drawn."""
     policy = FeedForwardPolicy(2, GaussianHead(3, 3.0, low=np.array([-1.0, -2.0, -0.5]), high=0.5))
     seen = np.zeros((500, 2), np.float32)

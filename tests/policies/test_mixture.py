@@ -18,7 +18,7 @@ from helpers.tiny_mdp import TinyMdp, linear_policy, probabilities, randomise, s
 SHARES = np.array([0.5, 0.3, 0.2])
 
 
-def of_three(seed=0):
+def make_mixture_of_three(seed=0):
     """(a mixture of three tables, their probabilities [3, S, A])."""
     policy = MixturePolicy(linear_policy(seed).float(), CategoricalHead(3))
     tables = []
@@ -29,15 +29,15 @@ def of_three(seed=0):
     return policy, np.stack(tables)
 
 
-def test_its_distribution_is_the_mixture_worked_out_by_hand():
-    policy, tables = of_three()
+def test_mixture_policy_distribution_matches_hand_computed_mixture():
+    policy, tables = make_mixture_of_three()
     assert np.abs(tables[0] - tables[1]).max() > 0.3
     np.testing.assert_allclose(probabilities(policy), np.einsum("j,jsa->sa", SHARES, tables), atol=1e-6)
 
 
-def test_what_acts_is_a_policy_drawn_anew_at_each_step():
+def test_mixture_policy_actor_draws_a_member_at_each_step():
     """8,000 roll-ins of the tiny MDP visit each s at each t as the mixture of the tables does, and not as one."""
-    policy, tables = of_three()
+    policy, tables = make_mixture_of_three()
     n = 8000
     found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, n))
     d = state_distributions(np.einsum("j,jsa->sa", SHARES, tables))
@@ -47,7 +47,7 @@ def test_what_acts_is_a_policy_drawn_anew_at_each_step():
     assert (np.abs(drawn_once - d) > 9 * np.sqrt(d * (1 - d) / n)).any()  # it would be seen
 
 
-def test_every_one_of_them_remembers_for_itself():
+def test_mixture_policy_members_keep_separate_memories():
     policy = MixturePolicy(randomise(RecurrentPolicy(3, CategoricalHead(3), 4), 1), CategoricalHead(3))
     policy.renew(np.ones(1))
     alone = [deepcopy(policy.newest)]
@@ -62,7 +62,7 @@ def test_every_one_of_them_remembers_for_itself():
     assert together.shape[2] == 2 * alone[0].actor().memory(1).shape[1] > 0
 
 
-def test_a_blank_one_stands_for_all_until_the_first_is_learned():
+def test_mixture_policy_members_are_blank_until_learned():
     policy = MixturePolicy(linear_policy(0).float(), CategoricalHead(3))
     blank = probabilities(policy)
     for count in (1, 2, 3):
@@ -71,8 +71,8 @@ def test_a_blank_one_stands_for_all_until_the_first_is_learned():
         np.testing.assert_allclose(probabilities(policy), blank, atol=1e-6)  # all are blank
 
 
-def test_its_weights_hold_all_of_them_whatever_the_number():
-    policy, _ = of_three()
+def test_mixture_policy_state_dict_restores_any_number_of_members():
+    policy, _ = make_mixture_of_three()
     weights = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
     again = MixturePolicy(linear_policy(5).float(), CategoricalHead(3))
     again.load_state_dict(weights)
@@ -85,20 +85,20 @@ def test_its_weights_hold_all_of_them_whatever_the_number():
     assert weights["older"].shape == (2, 12) and weights["shares"].tolist() == SHARES.tolist()
 
 
-def test_weights_that_do_not_fit_are_refused():
-    policy, _ = of_three()
+def test_mixture_policy_refuses_weights_that_do_not_fit():
+    policy, _ = make_mixture_of_three()
     other = MixturePolicy(FeedForwardPolicy(3, CategoricalHead(3), (4,)), CategoricalHead(3))
     with pytest.raises(RuntimeError):
         other.load_state_dict(policy.state_dict())
 
 
-def test_vectors_are_refused_in_a_sentence():
+def test_mixture_policy_refuses_continuous_actions_in_one_sentence():
     with pytest.raises(UsageError, match="a mixture of policies is for a finite set of actions, not for vectors"):
         MixturePolicy(FeedForwardPolicy(3, GaussianHead(2)), GaussianHead(2))
 
 
-def test_only_the_newest_is_learned():
-    policy, _ = of_three()
+def test_mixture_policy_trains_only_its_newest_member():
+    policy, _ = make_mixture_of_three()
     older = policy.older.clone()
     assert sum(p.numel() for p in policy.parameters()) == older.shape[1]
     loss = policy.distribution(torch.eye(3)[None], torch.ones(1, 3)).probs[0, 0, 0]

@@ -46,7 +46,7 @@ class Seeded(gymnasium.Wrapper):
         return observation
 
 
-def environments(wrapper):
+def make_environments(wrapper):
     def make(first):
         env = gymnasium.make("Acrobot-v1", max_episode_steps=H, disable_env_checker=True)
         return monitor.Monitor(Seeded(wrapper(env), first))
@@ -54,7 +54,7 @@ def environments(wrapper):
     return vec_env.DummyVecEnv([lambda first=first: make(first) for first in range(ENVIRONMENTS)])
 
 
-def swinger(cell):
+def make_swing_up_policy(cell):
     """A memory of two units, made by hand: how sin θ₁ is now, and how it was. The torque is against its motion.
 
     The first unit forgets at once, the second keeps about a quarter; their difference has the sign of the motion.
@@ -70,7 +70,7 @@ def swinger(cell):
     return policy
 
 
-def pusher():
+def make_velocity_policy():
     """The torque is in the direction of the second joint's motion: a policy that sees velocities needs no memory."""
     policy = FeedForwardPolicy(6, CategoricalHead(3), hidden=())
     with torch.no_grad():
@@ -80,16 +80,16 @@ def pusher():
 
 
 CASES = {
-    "lstm": (lambda: swinger("lstm"), LinkPositions, make_partial_acrobot(H)),
-    "gru": (lambda: swinger("gru"), LinkPositions, make_partial_acrobot(H)),
-    "feed-forward": (pusher, lambda env: env, Acrobot(H)),
+    "lstm": (lambda: make_swing_up_policy("lstm"), LinkPositions, make_partial_acrobot(H)),
+    "gru": (lambda: make_swing_up_policy("gru"), LinkPositions, make_partial_acrobot(H)),
+    "feed-forward": (make_velocity_policy, lambda env: env, Acrobot(H)),
 }
 every_case = pytest.mark.parametrize(("make", "wrapper", "simulator"), CASES.values(), ids=CASES)
 
 
-def found_by_stable_baselines(policy, wrapper, **more):
+def evaluate_with_sb3(policy, wrapper, **more):
     """The returns of the episodes in the order of their seeds, and their lengths."""
-    envs = environments(wrapper)
+    envs = make_environments(wrapper)
     ended = []
 
     def note(variables, _):
@@ -105,19 +105,19 @@ def found_by_stable_baselines(policy, wrapper, **more):
 
 
 @every_case
-def test_evaluate_policy_finds_our_returns_exactly(make, wrapper, simulator):
+def test_sb3_evaluate_policy_matches_evaluate_returns_exactly(make, wrapper, simulator):
     policy = make()
     ours, _ = evaluate_returns(policy, simulator, np.arange(EPISODES, dtype=np.uint64), deterministic=True)
-    theirs, lengths = found_by_stable_baselines(policy, wrapper, deterministic=True)
+    theirs, lengths = evaluate_with_sb3(policy, wrapper, deterministic=True)
     np.testing.assert_array_equal(theirs, ours)
     assert len(set(lengths)) >= 6 and lengths.max() < H  # all swing up, and at different times
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_the_memory_is_cleared_where_an_episode_starts_and_only_there(cell):
+def test_recurrent_predict_clears_the_memory_only_at_episode_starts(cell):
     """Carried over from the episode before, or cleared at every step, the memory gives other returns."""
-    policy = swinger(cell)
-    right, _ = found_by_stable_baselines(policy, LinkPositions, deterministic=True)
+    policy = make_swing_up_policy(cell)
+    right, _ = evaluate_with_sb3(policy, LinkPositions, deterministic=True)
 
     class Always(RecurrentPolicy):
         fresh = True
@@ -129,36 +129,36 @@ def test_the_memory_is_cleared_where_an_episode_starts_and_only_there(cell):
     wrong = Always(4, CategoricalHead(3), 2, cell)
     wrong.load_state_dict(policy.state_dict())
     for wrong.fresh in (True, False):
-        found, _ = found_by_stable_baselines(wrong, LinkPositions, deterministic=True)
+        found, _ = evaluate_with_sb3(wrong, LinkPositions, deterministic=True)
         assert (found != right).any()
         if not wrong.fresh:
             np.testing.assert_array_equal(found[:ENVIRONMENTS], right[:ENVIRONMENTS])  # the first have no predecessors
 
 
-def test_the_mean_return_agrees_within_its_error_when_actions_are_drawn():
+def test_sb3_evaluate_policy_agrees_within_error_when_actions_are_sampled():
     """Theirs draws with no seed of ours, so the bound is wide: the difference of the means within 6 standard errors."""
-    policy = pusher()
+    policy = make_velocity_policy()
     with torch.no_grad():
         policy.network[0].weight.mul_(3.0)
     ours, _ = evaluate_returns(policy, Acrobot(H), np.arange(60, dtype=np.uint64))
-    theirs, _ = found_by_stable_baselines(policy, lambda env: env, deterministic=False)
+    theirs, _ = evaluate_with_sb3(policy, lambda env: env, deterministic=False)
     assert len(set(theirs)) > 3
     error = np.sqrt(ours.var() / 60 + ours.var() / EPISODES)
     assert abs(ours.mean() - theirs.mean()) < 6 * error
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_one_environment_that_is_not_vectorised(cell):
+def test_sb3_evaluate_policy_supports_an_unvectorized_environment(cell):
     env = monitor.Monitor(Seeded(LinkPositions(gymnasium.make("Acrobot-v1", max_episode_steps=H)), 0))
-    mean, deviation = evaluation.evaluate_policy(swinger(cell), env, 3)
+    mean, deviation = evaluation.evaluate_policy(make_swing_up_policy(cell), env, 3)
     ours, _ = evaluate_returns(
-        swinger(cell), make_partial_acrobot(H), np.array([0, 3, 6], np.uint64), deterministic=True
+        make_swing_up_policy(cell), make_partial_acrobot(H), np.array([0, 3, 6], np.uint64), deterministic=True
     )
     assert (mean, deviation) == (pytest.approx(ours.mean()), pytest.approx(ours.std()))
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_continuous_actions(deterministic):
+def test_sb3_evaluate_policy_supports_continuous_actions(deterministic):
     """A Gaussian LSTM on Pendulum-v1: it is given 3 observations, and gives actions of shape [n, 1]."""
     policy = RecurrentPolicy(3, GaussianHead(1), 4)
     envs = vec_env.DummyVecEnv(

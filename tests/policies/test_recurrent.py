@@ -36,14 +36,14 @@ HIDDEN = 4
 both_cells = pytest.mark.parametrize("cell", CELLS)
 
 
-def recurrent(cell, head, hidden=HIDDEN, seed=0, scale=0.7):
+def make_recurrent_policy(cell, head, hidden=HIDDEN, seed=0, scale=0.7):
     return randomise(RecurrentPolicy(INPUTS, head, hidden, cell), seed, scale)
 
 
 # The recurrences.
 
 
-def textbook(policy, observations):
+def textbook_outputs(policy, observations):
     """The read-out [K, T, A] of a recurrent policy in float64, gate by gate from the definition."""
     w, u, b, c = (p.detach().double().numpy() for p in policy.recurrent.parameters())
     v, d = (p.detach().double().numpy() for p in policy.readout.parameters())
@@ -72,7 +72,7 @@ def textbook(policy, observations):
     return out
 
 
-def one_unit(cell):
+def make_one_unit_layer(cell):
     """A cell of one unit, W, U, b, c such that its gates are simple numbers: σ(ln 3) = 3/4, tanh(ln 3) = 4/5, ….
 
     Inputs 1 and then 0. LSTM: i = 3/4, f = 9/10, g = 4/5, o = 1/4, so c₁ = 0.6 and h₁ = tanh(0.6)/4; then i = 1/4,
@@ -103,8 +103,8 @@ def one_unit(cell):
 
 
 @both_cells
-def test_the_numpy_cell_by_hand(cell):
-    layer, inputs, states = one_unit(cell)
+def test_numpy_recurrent_cell_matches_hand_computed_states(cell):
+    layer, inputs, states = make_one_unit_layer(cell)
     numpy_cell = CELLS[cell].copy_of(layer)
     memory = np.zeros((1, numpy_cell.size), np.float32)
     for x, expected in zip(inputs, states, strict=True):
@@ -114,8 +114,8 @@ def test_the_numpy_cell_by_hand(cell):
 
 
 @both_cells
-def test_the_torch_cell_by_hand(cell):
-    layer, inputs, states = one_unit(cell)
+def test_torch_recurrent_cell_matches_hand_computed_states(cell):
+    layer, inputs, states = make_one_unit_layer(cell)
     w, u, b, c = (p.detach() for p in layer.parameters())
     state = CELLS[cell].initial(1, 1)
     for x, expected in zip(torch.from_numpy(inputs), states, strict=True):
@@ -124,9 +124,9 @@ def test_the_torch_cell_by_hand(cell):
 
 
 @both_cells
-def test_the_whole_policy_by_hand(cell):
+def test_recurrent_policy_matches_hand_computed_density(cell):
     """The read-out is 2 h + 1, the deviation e⁰ = 1: density of N(2 h + 1, 1) at 2 h + 2 is exp(−1/2)/√(2π)."""
-    layer, inputs, states = one_unit(cell)
+    layer, inputs, states = make_one_unit_layer(cell)
     policy = RecurrentPolicy(1, GaussianHead(1, log_deviation=0.0), hidden=1, cell=cell)
     policy.recurrent = layer
     with torch.no_grad():
@@ -140,9 +140,9 @@ def test_the_whole_policy_by_hand(cell):
 
 @both_cells
 @pytest.mark.parametrize("hidden", [1, 4, 32])
-def test_the_cells_are_torchs(cell, hidden):
+def test_recurrent_cells_match_torch_layers(cell, hidden):
     """Unrolled by hand over 30 steps, in torch and in NumPy, they give the hidden states of torch's own layer."""
-    policy = recurrent(cell, CategoricalHead(ACTIONS), hidden, scale=0.4)
+    policy = make_recurrent_policy(cell, CategoricalHead(ACTIONS), hidden, scale=0.4)
     x = torch.randn(5, 30, INPUTS, generator=torch.Generator().manual_seed(1))
     w, u, b, c = (p.detach() for p in policy.recurrent.parameters())
     in_torch = CELLS[cell].initial(5, hidden)
@@ -159,17 +159,17 @@ def test_the_cells_are_torchs(cell, hidden):
 
 
 @both_cells
-def test_the_whole_sequence_is_the_textbooks(cell):
-    policy = recurrent(cell, CategoricalHead(ACTIONS))
+def test_recurrent_policy_sequence_matches_textbook_equations(cell):
+    policy = make_recurrent_policy(cell, CategoricalHead(ACTIONS))
     observations = random_trajectories(k=5, t=20, dtype=np.float32).observations
     with torch.no_grad():
         logits = policy.distribution(torch.from_numpy(observations), torch.ones(5, 20)).logits
-    expected = textbook(policy, observations)
+    expected = textbook_outputs(policy, observations)
     expected -= np.logaddexp.reduce(expected, axis=-1, keepdims=True)
     np.testing.assert_allclose(logits, expected, atol=2e-6, rtol=0)
 
 
-def test_the_paper_s_lstm_has_4963_parameters():
+def test_recurrent_policy_of_the_paper_has_4963_parameters():
     """4 · 32 · (4 + 32 + 1 + 1) in the gates (torch keeps two biases), 32 · 3 + 3 in the read-out."""
     assert sum(p.numel() for p in RecurrentPolicy(4, CategoricalHead(3)).parameters()) == 4963
 
@@ -187,7 +187,7 @@ HEADS = {"categorical": lambda: CategoricalHead(ACTIONS), "Gaussian": lambda: Ga
 every_policy = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 
 
-def data(head, t=12, restricted=False, alpha=0.0, dtype=np.float32):
+def make_trajectories(head, t=12, restricted=False, alpha=0.0, dtype=np.float32):
     """Episodes of different lengths; some of their steps by the expert, some of the actions illegal."""
     trajectories = with_expert_steps(random_trajectories(k=8, t=t, seed=2, dtype=dtype), alpha)
     assert len(set(trajectories.mask.sum(axis=1))) > 3
@@ -196,7 +196,7 @@ def data(head, t=12, restricted=False, alpha=0.0, dtype=np.float32):
     return with_vectors(trajectories) if head == "Gaussian" else trajectories
 
 
-def one_by_one(policy, trajectories):
+def scores_one_by_one(policy, trajectories):
     """[K, d]: Σ_t ∇ log π(a_t|s_t) over the learner's steps, each trajectory alone, no longer than it was, in float64.
 
     The densities are written out: a softmax over the legal actions, or the normal density.
@@ -211,7 +211,11 @@ def one_by_one(policy, trajectories):
         for t in np.flatnonzero(trajectories.by_learner[i]):
             action = trajectories.actions[i, t]
             if isinstance(distribution, torch.distributions.Categorical):
-                legal = np.flatnonzero(trajectories.legal[i, t]) if trajectories.legal.size else np.arange(ACTIONS)
+                legal = (
+                    np.flatnonzero(trajectories.action_mask[i, t])
+                    if trajectories.action_mask.size
+                    else np.arange(ACTIONS)
+                )
                 logits = distribution.logits[0, t, legal]
                 total = total + logits[legal.tolist().index(action)] - logits.logsumexp(0)
             else:
@@ -240,30 +244,30 @@ CASES = [("categorical", False), ("categorical", True), ("Gaussian", False)]
 @every_policy
 @pytest.mark.parametrize(("head", "restricted"), CASES, ids=["categorical", "with illegal actions", "Gaussian"])
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_scores_are_those_of_autograd_trajectory_by_trajectory(make, head, restricted, alpha):
+def test_trajectory_scores_match_autograd_per_trajectory(make, head, restricted, alpha):
     policy = randomise(make(HEADS[head]()), seed=3)
-    trajectories = data(head, restricted=restricted, alpha=alpha)
-    expected = one_by_one(policy, trajectories)
+    trajectories = make_trajectories(head, restricted=restricted, alpha=alpha)
+    expected = scores_one_by_one(policy, trajectories)
     assert (expected.abs().amax(dim=1) > 0.1).sum() >= 5
     assert_same_rows(compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8), expected)
 
 
 @both_cells
 @pytest.mark.parametrize("head", HEADS)
-def test_scores_of_long_episodes(cell, head):
+def test_trajectory_scores_of_long_episodes_match_autograd(cell, head):
     """200 steps of the paper's LSTM of 32, as it is initialised."""
     generator = torch.Generator().manual_seed(0)
     policy = RecurrentPolicy(INPUTS, HEADS[head](), 32, cell, generator)
-    trajectories = data(head, t=200)
+    trajectories = make_trajectories(head, t=200)
     found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
-    assert_same_rows(found, one_by_one(policy, trajectories))
+    assert_same_rows(found, scores_one_by_one(policy, trajectories))
 
 
 @every_policy
 @pytest.mark.parametrize("head", HEADS)
-def test_scores_neither_look_at_nor_depend_on_what_follows_an_end(make, head):
+def test_trajectory_scores_ignore_padding_after_the_end(make, head):
     policy = randomise(make(HEADS[head]()), seed=3)
-    trajectories = data(head)
+    trajectories = make_trajectories(head)
     padded = replace(
         trajectories, observations=np.where(trajectories.mask[..., None], trajectories.observations, np.float32(7))
     )
@@ -273,9 +277,9 @@ def test_scores_neither_look_at_nor_depend_on_what_follows_an_end(make, head):
 
 
 @every_policy
-def test_scores_leave_no_gradient_behind_and_need_none(make):
+def test_trajectory_scores_leave_no_gradients_and_need_none(make):
     policy = randomise(make(CategoricalHead(ACTIONS)), seed=3)
-    trajectories = data("categorical")
+    trajectories = make_trajectories("categorical")
     before = flat(policy)
     found = compute_trajectory_scores(policy, trajectories)
     assert not found.requires_grad and all(parameter.grad is None for parameter in policy.parameters())
@@ -286,10 +290,10 @@ def test_scores_leave_no_gradient_behind_and_need_none(make):
 
 @every_policy
 @pytest.mark.parametrize("head", HEADS)
-def test_the_columns_are_in_the_order_of_parameters_to_vector(make, head):
+def test_trajectory_score_columns_follow_parameters_to_vector(make, head):
     """Moving θ as one vector by ε v changes log ρ(τ_i) by ε times row i on v; v differs in every place."""
     policy = randomise(make(HEADS[head]()), seed=3)
-    trajectories = data(head)
+    trajectories = make_trajectories(head)
     observations, actions, mask, own = (
         torch.from_numpy(x)
         for x in (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
@@ -313,12 +317,12 @@ def test_the_columns_are_in_the_order_of_parameters_to_vector(make, head):
 
 @every_policy
 @pytest.mark.parametrize("head", HEADS)
-def test_scores_in_float64(make, head):
+def test_trajectory_scores_in_float64_match_autograd(make, head):
     policy = randomise(make(HEADS[head]()).double(), seed=3)
-    trajectories = data(head, dtype=np.float64)
+    trajectories = make_trajectories(head, dtype=np.float64)
     found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
     assert found.dtype == torch.float64
-    assert_same_rows(found, one_by_one(policy, trajectories), relative=1e-12)
+    assert_same_rows(found, scores_one_by_one(policy, trajectories), relative=1e-12)
 
 
 # The losses.
@@ -330,9 +334,9 @@ RESTRICTED = with_legal(TRAJECTORIES)
 
 def probabilities_from(policy, trajectories):
     """[K, T, A] by the textbook's recurrence and a softmax over the legal actions."""
-    logits = textbook(policy, trajectories.observations)
-    if trajectories.legal.size:
-        logits = np.where(trajectories.legal | ~trajectories.mask[..., None], logits, -np.inf)
+    logits = textbook_outputs(policy, trajectories.observations)
+    if trajectories.action_mask.size:
+        logits = np.where(trajectories.action_mask | ~trajectories.mask[..., None], logits, -np.inf)
     return np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
 
 
@@ -346,7 +350,7 @@ def importance_weighted(pi, pi_n, costs, trajectories):
 
 
 def log_loss(pi, pi_n, costs, trajectories):
-    allowed = trajectories.legal if trajectories.legal.size else np.ones(costs.shape, bool)
+    allowed = trajectories.action_mask if trajectories.action_mask.size else np.ones(costs.shape, bool)
     cheapest = np.where(allowed | ~trajectories.mask[..., None], costs, np.inf).argmin(axis=2)[..., None]
     return -np.log(np.take_along_axis(pi, cheapest, axis=2)[..., 0])
 
@@ -361,9 +365,9 @@ LOSSES = {
 @both_cells
 @pytest.mark.parametrize("trajectories", [TRAJECTORIES, RESTRICTED], ids=["all legal", "some illegal"])
 @pytest.mark.parametrize(("loss", "oracle", "formula"), LOSSES.values(), ids=LOSSES)
-def test_losses_and_their_gradients_against_finite_differences(cell, trajectories, loss, oracle, formula):
+def test_losses_of_a_recurrent_policy_match_finite_differences(cell, trajectories, loss, oracle, formula):
     """In float64, of the textbook's recurrence: neither torch's layers nor its autograd have a part in it."""
-    policy = recurrent(cell, CategoricalHead(ACTIONS), hidden=2).double()
+    policy = make_recurrent_policy(cell, CategoricalHead(ACTIONS), hidden=2).double()
     costs = oracle(trajectories)
     theta = flat(policy)
 
@@ -390,9 +394,9 @@ def test_losses_and_their_gradients_against_finite_differences(cell, trajectorie
     ("head", "loss"),
     [("categorical", all_actions_loss), ("categorical", taken_action_loss), ("Gaussian", taken_action_loss)],
 )
-def test_gradients_are_the_sum_over_single_steps(cell, head, loss):
+def test_loss_gradients_of_a_recurrent_policy_sum_over_single_steps(cell, head, loss):
     """Each step's own term by autograd, its trajectory cut off right after it; summed, that is the batch's gradient."""
-    policy = recurrent(cell, HEADS[head]()).double()
+    policy = make_recurrent_policy(cell, HEADS[head]()).double()
     trajectories = with_vectors(TRAJECTORIES) if head == "Gaussian" else TRAJECTORIES
     costs = random_costs(trajectories, actions=ACTIONS if loss is all_actions_loss else None)
     total = np.zeros(len(flat(policy)))

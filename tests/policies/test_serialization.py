@@ -26,7 +26,7 @@ SIZE = 4
 A = 3
 
 
-def mixture(newest):
+def make_mixture(newest):
     policy = MixturePolicy(newest, CategoricalHead(A))
     for shares in ([1.0], [0.7, 0.3]):
         randomise(policy, len(shares), 0.3)
@@ -34,7 +34,7 @@ def mixture(newest):
     return policy
 
 
-def settled(policy):
+def with_action_scale(policy):
     policy.head.init_action_scale(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
     return policy
 
@@ -43,24 +43,24 @@ POLICIES = {
     "mlp": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), (8, 5)),
     "linear": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), ()),
     "Gaussian": lambda: FeedForwardPolicy(SIZE, GaussianHead(A, low=np.array([-1, -2, -0.1]), high=0.2)),
-    "settled": lambda: settled(FeedForwardPolicy(SIZE, GaussianHead(A))),
+    "settled": lambda: with_action_scale(FeedForwardPolicy(SIZE, GaussianHead(A))),
     "unbounded": lambda: FeedForwardPolicy(SIZE, GaussianHead(A)),
     "window": lambda: WindowPolicy(SIZE, CategoricalHead(A), (6,), width=3),
     "LSTM": lambda: RecurrentPolicy(SIZE, CategoricalHead(A), 5),
     "GRU": lambda: RecurrentPolicy(SIZE, GaussianHead(A, low=-0.1, high=0.1), 5, "gru"),
-    "mixture": lambda: mixture(FeedForwardPolicy(SIZE, CategoricalHead(A))),
-    "mixture of LSTMs": lambda: mixture(RecurrentPolicy(SIZE, CategoricalHead(A), 3)),
+    "mixture": lambda: make_mixture(FeedForwardPolicy(SIZE, CategoricalHead(A))),
+    "mixture of LSTMs": lambda: make_mixture(RecurrentPolicy(SIZE, CategoricalHead(A), 3)),
 }
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def policy_file(tmp_path: Path) -> Path:
     """Of a policy whose file is whole."""
     POLICIES["mlp"]().save(tmp_path / "p.safetensors")
     return tmp_path / "p.safetensors"
 
 
-def told(path: Path) -> str:
+def load_error_message(path: Path) -> str:
     """The sentence with which a file is refused."""
     with pytest.raises(DataError) as caught:
         load_policy(path)
@@ -69,7 +69,7 @@ def told(path: Path) -> str:
 
 
 @pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-def test_what_is_loaded_does_what_was_saved(make, tmp_path):
+def test_load_policy_restores_a_policy_that_acts_as_saved(make, tmp_path):
     policy = randomise(make(), 3, 0.5)
     policy.save(tmp_path / "p.safetensors", {"task": "none"})
     loaded = load_policy(tmp_path / "p.safetensors")
@@ -85,7 +85,7 @@ def test_what_is_loaded_does_what_was_saved(make, tmp_path):
     assert all(p.requires_grad and p.device.type == "cpu" for p in loaded.parameters())
 
 
-def test_its_card_is_found_out_once_and_only_when_it_is_asked_for(tmp_path):
+def test_policy_metadata_is_computed_once_and_only_on_demand(tmp_path):
     asked = []
     policy = POLICIES["mlp"]()
     assert policy.metadata == {}
@@ -96,8 +96,8 @@ def test_its_card_is_found_out_once_and_only_when_it_is_asked_for(tmp_path):
     assert load_policy(tmp_path / "p.safetensors").metadata == policy.metadata == {"task": "mine"} and asked == [1]
 
 
-def test_it_can_be_trained_on_and_saved_again(file, tmp_path):
-    loaded = load_policy(file)
+def test_load_policy_result_can_be_trained_and_saved_again(policy_file, tmp_path):
+    loaded = load_policy(policy_file)
     loss = -loaded(torch.zeros(1, 1, SIZE), torch.ones(1, 1, dtype=torch.bool)).log_prob(torch.zeros(1, 1)).sum()
     loss.backward()
     torch.optim.SGD(loaded.parameters(), 0.1).step()
@@ -105,12 +105,12 @@ def test_it_can_be_trained_on_and_saved_again(file, tmp_path):
     assert digest_tensors(load_policy(tmp_path / "again.safetensors").state_dict()) == digest_tensors(
         loaded.state_dict()
     )
-    assert digest_tensors(load_policy(file).state_dict()) != digest_tensors(
+    assert digest_tensors(load_policy(policy_file).state_dict()) != digest_tensors(
         loaded.state_dict()
     )  # the first file is as it was
 
 
-def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
+def test_load_policy_with_a_space_adapter_acts_in_the_environments_form(tmp_path):
     shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
     translation = SpaceAdapter(
         shown, MultiDiscrete([2, 3]), (0, 1, 4), np.array([0.5, 0, 0], np.float32), np.array([2, 1, 1], np.float32)
@@ -131,7 +131,7 @@ def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
         loaded.predict({"place": np.zeros(2)})
 
 
-def test_pictures_come_back_as_what_reads_them(tmp_path):
+def test_load_policy_restores_an_image_policy(tmp_path):
     policy = randomise(ConvolutionalPolicy((12, 9, 3), CategoricalHead(A), (8,)), 1, 0.1)
     policy.space_adapter = SpaceAdapter(Box(0, 255, (12, 9, 3), np.uint8), Discrete(A))
     policy.save(tmp_path / "p.safetensors")
@@ -140,7 +140,7 @@ def test_pictures_come_back_as_what_reads_them(tmp_path):
     np.testing.assert_array_equal(*acted)
 
 
-def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
+def test_policy_predict_clips_continuous_actions_and_keeps_their_dtype(tmp_path):
     translation = SpaceAdapter(Box(-1, 1, (2, 2)), Box(-0.01, 0.01, (3, 1), np.float64))
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
     policy.space_adapter = translation
@@ -156,17 +156,17 @@ def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
         SpaceAdapter(Box(-1, 1, (SIZE,)), Box(-1, 1, (A,))),
     ],
 )
-def test_a_translation_that_is_not_its_own_is_refused_by_both(translation, file, tmp_path):
+def test_policy_save_and_load_refuse_a_space_adapter_that_does_not_fit(space_adapter, policy_file, tmp_path):
     policy = POLICIES["mlp"]()
-    policy.space_adapter = translation
+    policy.space_adapter = space_adapter
     with pytest.raises(UsageError, match="this policy cannot be saved"):
         policy.save(tmp_path / "other.safetensors")
-    weights, facts = load_checksummed(file)
-    save_checksummed(file, weights, facts | {"space_adapter": translation.to_dict()})
-    assert "environment" in told(file)
+    weights, facts = load_checksummed(policy_file)
+    save_checksummed(policy_file, weights, facts | {"space_adapter": space_adapter.to_dict()})
+    assert "environment" in load_error_message(policy_file)
 
 
-def test_a_class_of_ones_own_is_refused_instead_of_coming_back_as_another(tmp_path):
+def test_policy_save_refuses_user_defined_classes(tmp_path):
     class Mine(FeedForwardPolicy):
         """It does something else."""
 
@@ -179,7 +179,7 @@ def test_a_class_of_ones_own_is_refused_instead_of_coming_back_as_another(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_finite_is_not_saved(tmp_path):
+def test_policy_save_refuses_non_finite_weights(tmp_path):
     policy = POLICIES["mlp"]()
     with torch.no_grad():
         policy.network[0].bias[0] = torch.nan
@@ -187,7 +187,7 @@ def test_what_is_not_finite_is_not_saved(tmp_path):
         policy.save(tmp_path / "p.safetensors")
 
 
-def test_policies_for_parsing_say_that_they_have_no_file(tmp_path):
+def test_parser_policy_save_explains_that_it_has_no_file(tmp_path):
     from aggrevated.parsing.learners.kernel import KernelPolicy
 
     with pytest.raises(UsageError, match="a KernelPolicy has no file of its own: keep its run folder"):
@@ -219,16 +219,16 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_facts_that_were_changed_and_sealed_again_are_refused(change, file):
-    weights, facts = load_checksummed(file)
+def test_load_policy_refuses_changed_metadata_with_a_valid_checksum(change, policy_file):
+    weights, facts = load_checksummed(policy_file)
     change(facts)
-    save_checksummed(file, weights, facts)
-    told(file)
+    save_checksummed(policy_file, weights, facts)
+    load_error_message(policy_file)
 
 
 @pytest.mark.parametrize("change", ["missing", "more", "reshaped", "double", "nan"])
-def test_weights_that_were_changed_and_sealed_again_are_refused(change, file):
-    weights, facts = load_checksummed(file)
+def test_load_policy_refuses_changed_weights_with_a_valid_checksum(change, policy_file):
+    weights, facts = load_checksummed(policy_file)
     name, weight = next(iter(weights.items()))
     others = {n: w for n, w in weights.items() if n != name}
     changed = {
@@ -238,47 +238,47 @@ def test_weights_that_were_changed_and_sealed_again_are_refused(change, file):
         "double": {name: weight.double()},
         "nan": {name: weight * torch.nan},
     }
-    save_checksummed(file, others | changed[change], facts)
-    told(file)
+    save_checksummed(policy_file, others | changed[change], facts)
+    load_error_message(policy_file)
 
 
-def test_shares_of_a_mixture_that_are_not_of_its_policies_are_refused(tmp_path):
+def test_load_policy_refuses_mixture_shares_that_do_not_fit_its_members(tmp_path):
     path = tmp_path / "p.safetensors"
     POLICIES["mixture"]().save(path)
     weights, facts = load_checksummed(path)
     for name, changed in (("shares", torch.ones(7).double() / 7), ("older", weights["older"][:, :3].clone())):
         save_checksummed(path, weights | {name: changed}, facts)
-        assert "not as many as their shares" in told(path)
+        assert "not as many as their shares" in load_error_message(path)
 
 
-def test_every_bit_counts(file):
-    whole = file.read_bytes()
+def test_load_policy_refuses_a_file_with_any_changed_bit(policy_file):
+    whole = policy_file.read_bytes()
     for place in np.random.default_rng(0).integers(len(whole), size=60):
         broken = bytearray(whole)
         broken[place] ^= 1 << int(place % 8)
-        file.write_bytes(broken)
-        told(file)
+        policy_file.write_bytes(broken)
+        load_error_message(policy_file)
     for length in (0, 7, 100, len(whole) - 1):
-        file.write_bytes(whole[:length])
-        told(file)
+        policy_file.write_bytes(whole[:length])
+        load_error_message(policy_file)
 
 
-def test_files_of_others_are_refused(tmp_path):
+def test_load_policy_refuses_files_that_are_not_policies(tmp_path):
     path = tmp_path / "p.safetensors"
     path.write_bytes(save({"weight": torch.ones(2)}))
-    told(path)
+    load_error_message(path)
     save_checksummed(path, {}, {"so_far": {}})
-    assert f"'aggrevated export {tmp_path}'" in told(path)
+    assert f"'aggrevated export {tmp_path}'" in load_error_message(path)
     save_checksummed(path, {}, {})
-    assert "give one that policy.save wrote" in told(path)
+    assert "give one that policy.save wrote" in load_error_message(path)
     with pytest.raises(StorageError):
         load_policy(tmp_path / "nothing.safetensors")
 
 
-def test_loading_needs_no_training_code(file):
+def test_load_policy_imports_no_training_code(policy_file):
     code = (
         "import sys, json, time\nimport torch\nbegan = time.perf_counter()\nimport aggrevated\n"
-        f"policy = aggrevated.load({str(file)!r})\npolicy.predict([0.0] * 4)\ntook = time.perf_counter() - began\n"
+        f"policy = aggrevated.load_policy({str(policy_file)!r})\npolicy.predict([0.0] * 4)\ntook = time.perf_counter() - began\n"
         "print(json.dumps([took, sorted({n.split('.')[1] for n in sys.modules if n.startswith('aggrevated.')})]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -287,11 +287,11 @@ def test_loading_needs_no_training_code(file):
         "algorithm",
         "updates",
         "losses",
-        "cost_to_go",
-        "runs",
+        "oracles",
+        "training",
         "config",
         "tasks",
-        "worlds",
+        "problems",
         "simulators",
         "cli",
     }
@@ -299,7 +299,7 @@ def test_loading_needs_no_training_code(file):
     assert took < 10  # seconds; 0.5 on a quiet machine
 
 
-def test_a_policy_of_before_there_were_units_acts_as_it_did(tmp_path: Path) -> None:
+def test_load_policy_reads_gaussian_files_without_an_action_scale(tmp_path: Path) -> None:
     """Its file has neither centre nor unit."""
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
     policy.save(tmp_path / "p.safetensors")

@@ -9,7 +9,7 @@ from aggrevated.policies.window import WindowPolicy
 from helpers.tiny_mdp import randomise
 
 
-def test_by_hand():
+def test_window_policy_matches_hand_computed_means():
     """Two numbers observed, a window of 3, mean = the digits that stand in it: six places, the oldest in front."""
     policy = WindowPolicy(2, GaussianHead(1), hidden=(), width=3)
     with torch.no_grad():
@@ -30,7 +30,7 @@ def test_by_hand():
     np.testing.assert_array_equal(memory, [[5, 6, 7, 8], [0, 0, 2, 3]])
 
 
-def test_a_window_of_1_is_a_feed_forward_policy():
+def test_window_policy_of_width_1_is_a_feed_forward_policy():
     window = randomise(WindowPolicy(3, CategoricalHead(2), width=1), 0)
     plain = randomise(FeedForwardPolicy(3, CategoricalHead(2)), 0)
     observations = torch.randn(4, 6, 3, generator=torch.Generator().manual_seed(0))
@@ -39,7 +39,7 @@ def test_a_window_of_1_is_a_feed_forward_policy():
     assert window.actor().memory(4).shape == (4, 0)
 
 
-def test_what_is_older_than_the_window_is_forgotten():
+def test_window_policy_forgets_observations_older_than_the_window():
     policy = randomise(WindowPolicy(3, CategoricalHead(2), width=4), 0)
     observations = torch.randn(4, 9, 3, generator=torch.Generator().manual_seed(0))
     mask = torch.ones(4, 9)
@@ -49,7 +49,7 @@ def test_what_is_older_than_the_window_is_forgotten():
     assert changed.tolist() == [False, False, True, True, True, True, False, False, False]
 
 
-def test_an_actor_shares_no_memory_with_its_policy():
+def test_window_actor_shares_no_memory_with_its_policy():
     policy = WindowPolicy(1, CategoricalHead(3), hidden=(), width=1)
     network = policy.actor().inner.network
     for copied in (*network.weights, *network.biases):

@@ -17,7 +17,7 @@ from aggrevated.validation import evaluate_mean_return, evaluate_returns
 
 
 @pytest.fixture
-def measured(monkeypatch):
+def evaluated_experts(monkeypatch):
     """The experts that were tried, in a process where none was yet."""
     tried = []
 
@@ -26,66 +26,76 @@ def measured(monkeypatch):
             tried.append(policy.name)
         return evaluate_returns(policy, simulator, *given, **named)
 
-    monkeypatch.setattr(control, "returns_of", counted)
+    monkeypatch.setattr(control, "evaluate_returns", counted)
     monkeypatch.setattr(control, "_MEASURED", {})
     return tried
 
 
-def world(**settings):
+def make_problem(**settings):
     return replace(TASK.problem, horizon=30, test_episodes=5, **settings)
 
 
 POLICY = build_policy(resolve_config("cartpole", horizon=30))
 
 
-def test_the_same_expert_is_tried_once_on_the_same_episodes(measured):
+def test_control_problem_evaluates_the_expert_once_on_the_same_episodes(evaluated_experts):
     """By its trials' results and evaluations, each with a world of its own."""
-    scores = [world().build(3).test(POLICY), world().returns(POLICY, 5, 3), world().returns(POLICY, 5, 3, True)]
-    assert measured == ["cartpole"]
-    expected = evaluate_mean_return(world().loaded_expert, world().simulator, derive_seeds(3, SeedPurpose.TEST, 0, 5))
+    scores = [
+        make_problem().build(3).test(POLICY),
+        make_problem().returns(POLICY, 5, 3),
+        make_problem().returns(POLICY, 5, 3, True),
+    ]
+    assert evaluated_experts == ["cartpole"]
+    expected = evaluate_mean_return(
+        make_problem().loaded_expert, make_problem().simulator, derive_seeds(3, SeedPurpose.TEST, 0, 5)
+    )
     assert [score.expert_return for score in scores] == [expected] * 3
     assert scores[0] == scores[1]
 
 
-def test_other_episodes_horizons_and_simulators_are_tried_anew(measured):
+def test_control_problem_reevaluates_the_expert_when_settings_differ(evaluated_experts):
     class Slower(CartPole):
         """Another simulator."""
 
-    others = [world(), replace(world(), horizon=31), replace(world(), make=lambda horizon: Slower(horizon))]
+    others = [
+        make_problem(),
+        replace(make_problem(), horizon=31),
+        replace(make_problem(), make=lambda horizon: Slower(horizon)),
+    ]
     for other in others:
         for episodes, seed in ((5, 3), (6, 3), (5, 4)):
             other.returns(POLICY, episodes, seed)
-    assert measured == ["cartpole"] * 9
+    assert evaluated_experts == ["cartpole"] * 9
 
 
-def test_a_file_that_has_changed_is_another_expert(measured, monkeypatch):
+def test_control_problem_reevaluates_an_expert_with_changed_weights(evaluated_experts, monkeypatch):
     """Weights tell experts of one name apart."""
     shipped = load_expert("cartpole", CartPole())
     first, *others = shipped.network.weights
     for sign in (1.0, -1.0, 1.0):
         turned = replace(shipped, network=replace(shipped.network, weights=(sign * first, *others)))
         monkeypatch.setattr(control, "load_expert", lambda name, seen, turned=turned: turned)
-        world().returns(POLICY, 5, 3)
-    assert len(measured) == 2
+        make_problem().returns(POLICY, 5, 3)
+    assert len(evaluated_experts) == 2
 
 
-def test_an_expert_of_ones_own_is_asked_each_time(measured):
+def test_control_problem_reevaluates_a_user_expert_each_time(evaluated_experts):
     """Nobody knows what it hangs on."""
     own = ControlProblem(make=CartPole, make_expert=lambda seen: load_expert("cartpole", seen), horizon=30)
     assert own.returns(POLICY, 5, 3) == own.returns(POLICY, 5, 3)
-    assert len(measured) == 2
+    assert len(evaluated_experts) == 2
 
 
-def test_evaluation_says_what_it_said(measured):
-    facts = [FreshEpisodesSettings(episodes=5, seed=3).measure(world(), POLICY) for _ in range(2)]
-    assert facts[0] == facts[1] and np.isfinite(facts[0]["expert_return"]) and len(measured) == 1
+def test_fresh_episodes_settings_measure_repeats_its_result(evaluated_experts):
+    facts = [FreshEpisodesSettings(episodes=5, seed=3).measure(make_problem(), POLICY) for _ in range(2)]
+    assert facts[0] == facts[1] and np.isfinite(facts[0]["expert_return"]) and len(evaluated_experts) == 1
 
 
-def test_the_errors_are_those_of_both_means():
+def test_control_problem_returns_have_the_standard_errors_of_both_means():
     fresh = derive_seeds(3, SeedPurpose.TEST, 0, 50)
-    score = world().returns(POLICY, 50, 3)
-    returns, _ = evaluate_returns(POLICY, world().simulator, fresh)
+    score = make_problem().returns(POLICY, 50, 3)
+    returns, _ = evaluate_returns(POLICY, make_problem().simulator, fresh)
     assert score.test_return == returns.mean()
     assert score.test_standard_error == pytest.approx(np.sqrt(returns.var(ddof=1) / 50)) and returns.std() > 0
     assert score.expert_standard_error == 0.0  # it never falls within 30 steps
-    assert world().returns(POLICY, 1, 3).test_standard_error is None
+    assert make_problem().returns(POLICY, 1, 3).test_standard_error is None

@@ -17,14 +17,14 @@ from aggrevated.problems.code_references import import_reference, is_reference, 
 from aggrevated.problems.normalization import observation_stats, typical_action_stats
 from aggrevated.tasks import as_task, find_task
 from aggrevated.training.run_folder import Run
-from helpers import gymnasium_environments as surroundings
+from helpers import gymnasium_environments as environments
 
 SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
-ENVIRONMENT = "surroundings:make"
-EXPERT = "surroundings:act"
+ENVIRONMENT = "helpers.gymnasium_environments:make"
+EXPERT = "helpers.gymnasium_environments:act"
 
 
-def silent(_: str) -> None:
+def discard(_: str) -> None:
     pass
 
 
@@ -33,20 +33,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("own") / "run"
     said: list[str] = []
     made = aggrevated.train(
-        surroundings.make, expert=surroundings.lazy, out=folder, say=said.append,
+        environments.make, expert=environments.lazy, out=folder, say=said.append,
         iterations=12, validation_episodes=20, test_episodes=50, horizon=20,
     )  # fmt: skip
     assert len(said) <= 5 and "3 numbers, 3 actions" in said[0] and "lazy" in "".join(said)
     return made
 
 
-def test_it_goes_past_its_expert(run: Run) -> None:
+def test_custom_problem_run_surpasses_its_expert(run: Run) -> None:
     result = run.result()
     assert result is not None and result.more["expert_return"] < 3.0  # who waits at every third step
     assert result.more["test_return"] > result.more["expert_return"] + 0.5
 
 
-def test_its_policy_speaks_the_language_of_the_environment(run: Run) -> None:
+def test_custom_problem_policy_takes_and_gives_the_environments_own_form(run: Run) -> None:
     seen = {"goal": 1, "place": np.zeros(1, np.float32)}
     actions = [int(run.policy.predict(seen, deterministic=True)[0]) for _ in range(3)]
     assert actions == [1, 1, 1]
@@ -54,32 +54,32 @@ def test_its_policy_speaks_the_language_of_the_environment(run: Run) -> None:
     assert run.policy.predict(batch, deterministic=True)[0].tolist() == [-1, 1]
 
 
-def test_what_can_be_imported_is_known_by_its_name(run: Run) -> None:
+def test_custom_problem_config_refers_to_importable_objects_by_name(run: Run) -> None:
     assert run.config.task.name == ENVIRONMENT
-    assert run.config.problem.to_values()["expert"] == "surroundings:lazy"
+    assert run.config.problem.to_values()["expert"] == "helpers.gymnasium_environments:lazy"
 
 
-def test_a_folder_imports_nothing_unless_it_is_trusted(run: Run) -> None:
+def test_run_folder_imports_user_code_only_if_trusted(run: Run) -> None:
     stranger = Run.open(run.folder)  # its settings can be read
     assert stranger.config == run.config
     with pytest.raises(DataError, match=r"is Python code.*--trust-code"):
         _ = stranger.config.problem.spaces()
     trusted = Run.open(run.folder, trust_code=True)
-    assert trusted.config.world.spaces()[1].n == 3  # type: ignore[attr-defined]
+    assert trusted.config.problem.spaces()[1].n == 3  # type: ignore[attr-defined]
 
 
-def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    whole = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "whole", say=silent, **SHORT)
-    half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=silent, **SHORT | {"iterations": 1})
+def test_custom_problem_run_resumes_bit_for_bit(tmp_path: Path) -> None:
+    whole = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "whole", say=discard, **SHORT)
+    half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=discard, **SHORT | {"iterations": 1})
     longer = Run.open(half.folder, trust_code=True)
     longer = Run(longer.folder, longer.config.with_settings(iterations=2))
     assert aggrevated.run_to_end(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
 
 
-def test_a_changed_expert_is_noticed(tmp_path: Path) -> None:
+def test_run_to_end_refuses_an_expert_that_changed(tmp_path: Path) -> None:
     expert = Changing()
-    task = as_task(surroundings.make, expert)
-    run = aggrevated.train(task, out=tmp_path / "run", say=silent, **SHORT)
+    task = as_task(environments.make, expert)
+    run = aggrevated.train(task, out=tmp_path / "run", say=discard, **SHORT)
     expert.action = 0
     longer = Run(run.folder, run.config.with_settings(iterations=3))
     with pytest.raises(DataError, match="changed after the run began"):
@@ -95,15 +95,15 @@ class Changing:
         return self.action
 
 
-def test_by_its_id_with_options(tmp_path: Path) -> None:
+def test_train_makes_an_environment_by_id_with_options(tmp_path: Path) -> None:
     options = {"environment_options": '{"is_slippery": false}', "iterations": 1, "test_episodes": 5}
-    run = aggrevated.train("FrozenLake-v1", expert=lambda o: 1, out=tmp_path / "run", say=silent, **options)
+    run = aggrevated.train("FrozenLake-v1", expert=lambda o: 1, out=tmp_path / "run", say=discard, **options)
     assert run.config.problem.spaces()[0].shape == (16,) and run.config.problem.to_values()["horizon"] == 100
 
 
-def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> None:
+def test_observation_columns_hide_observations_from_the_learner_only(tmp_path: Path) -> None:
     run = aggrevated.train(
-        ENVIRONMENT, expert=EXPERT, observation_columns=[2], out=tmp_path / "run", say=silent, **SHORT
+        ENVIRONMENT, expert=EXPERT, observation_columns=[2], out=tmp_path / "run", say=discard, **SHORT
     )
     assert run.config.policy.name == "lstm" and run.config.problem.spaces()[0].shape == (1,)
     assert run.policy.predict({"goal": 1, "place": np.zeros(1, np.float32)})[0] in (-1, 0, 1)
@@ -116,57 +116,57 @@ def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> N
         ({"expert": EXPERT, "observation_columns": [3]}, "--observation-columns is .* below 3"),
         ({"expert": EXPERT, "environment_options": "{"}, "no JSON"),
         ({"expert": EXPERT, "environment_options": "[1]"}, "JSON object"),
-        ({"expert": "surroundings:nobody"}, "has no nobody"),
+        ({"expert": "helpers.gymnasium_environments:nobody"}, "has no nobody"),
         ({"expert": "nowhere:nobody"}, "cannot be imported"),
         ({"expert": "nowhere.zip"}, "no expert"),
     ],
 )
-def test_what_cannot_be_is_said(settings: dict[str, object], sentence: str, tmp_path: Path) -> None:
+def test_train_refuses_invalid_custom_problems(settings: dict[str, object], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=sentence):
-        aggrevated.train(ENVIRONMENT, out=tmp_path / "run", say=silent, **SHORT | settings)
+        aggrevated.train(ENVIRONMENT, out=tmp_path / "run", say=discard, **SHORT | settings)
     assert not (tmp_path / "run").exists()
 
 
-def test_an_environment_that_needs_more_says_what(tmp_path: Path) -> None:
-    def sized(length: int) -> surroundings.Corridor:
-        return surroundings.Corridor(length)
+def test_train_names_missing_arguments_and_errors_of_an_environment(tmp_path: Path) -> None:
+    def sized(length: int) -> environments.Corridor:
+        return environments.Corridor(length)
 
-    def broken() -> surroundings.Corridor:
+    def broken() -> environments.Corridor:
         raise OSError("no map")
 
     with pytest.raises(UsageError, match=r"sized needs length .*--environment-options '{\"length\": \"...\"}'"):
-        aggrevated.train(sized, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT)
+        aggrevated.train(sized, expert=environments.act, out=tmp_path / "run", say=discard, **SHORT)
     with pytest.raises(DataError, match=r"broken raised OSError: no map .*mend its making of environments"):
-        aggrevated.train(broken, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT)
+        aggrevated.train(broken, expert=environments.act, out=tmp_path / "run", say=discard, **SHORT)
     options = {"environment_options": '{"length": 2}'}
-    run = aggrevated.train(sized, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT, **options)
+    run = aggrevated.train(sized, expert=environments.act, out=tmp_path / "run", say=discard, **SHORT, **options)
     assert run.result().more["expert_return"] == 8.0  # type: ignore[union-attr]
 
 
-def test_unknown_names_are_said_to_be_so() -> None:
+def test_find_task_and_as_task_refuse_unknown_names() -> None:
     with pytest.raises(UsageError, match=r"unknown task 'LunarLandr-v3' .did you mean LunarLander-v3"):
         find_task("LunarLandr-v3")
     with pytest.raises(UsageError, match="nothing to learn in"):
         as_task(3)
 
 
-def test_a_simulator_of_ones_own_is_not_taken_for_a_shipped_task() -> None:
-    assert as_task(aggrevated.CartPole(20), surroundings.act).name == "own-cartpole"
+def test_as_task_does_not_take_a_user_simulator_for_a_builtin_task() -> None:
+    assert as_task(aggrevated.CartPole(20), environments.act).name == "own-cartpole"
 
 
-def test_references() -> None:
+def test_code_references_are_recognized_made_and_imported() -> None:
     assert is_reference("a.b:c.d") and not is_reference("a/b:c") and not is_reference("LunarLander-v3")
     assert not is_reference("a:b-v0") and not is_reference(":c") and not is_reference(3)
-    assert import_reference(EXPERT, True) is surroundings.act
-    assert make_reference(surroundings.act) == EXPERT and make_reference(lambda: 0) is None
-    assert make_reference(surroundings.make().render) is None
+    assert import_reference(EXPERT, True) is environments.act
+    assert make_reference(environments.act) == EXPERT and make_reference(lambda: 0) is None
+    assert make_reference(environments.make().render) is None
     with pytest.raises(DataError, match="Python code"):
         import_reference(EXPERT, False)
 
 
-def test_scales_leave_what_is_no_measure() -> None:
-    world = as_task(surroundings.make, surroundings.act).problem
-    mean, scale = observation_stats(world.raw)  # type: ignore[attr-defined]
+def test_observation_stats_leave_categorical_columns_unscaled() -> None:
+    world = as_task(environments.make, environments.act).problem
+    mean, scale = observation_stats(world.environment_simulator)  # type: ignore[attr-defined]
     assert mean[:2].tolist() == [0.0, 0.0] and scale[:2].tolist() == [1.0, 1.0]  # the goal is one of two
     assert 50 < scale[2] < 1000
 
@@ -190,23 +190,23 @@ class Clock(gymnasium.Env[Any, Any]):
         return np.array([1.7e9 + self.number, 1e-9 * float(self.np_random.normal()), 7e5])
 
 
-def since(observation: Any) -> int:
+def guess_sign(observation: Any) -> int:
     return int(observation[0] > 1.7e9)
 
 
-def test_huge_and_tiny_numbers_are_not_rounded_before_they_are_scaled(tmp_path: Path) -> None:
+def test_observation_stats_do_not_round_huge_and_tiny_numbers(tmp_path: Path) -> None:
     few = {"horizon": 10, "iterations": 12, "validation_episodes": 20, "test_episodes": 50}
-    run = aggrevated.train(Clock, expert=since, out=tmp_path / "run", say=silent, **few)
+    run = aggrevated.train(Clock, expert=guess_sign, out=tmp_path / "run", say=discard, **few)
     result = run.result()
     assert result is not None and result.more["expert_return"] == 10.0 and result.more["test_return"] > 9.0
-    mean, scale = observation_stats(run.config.world.raw)  # type: ignore[attr-defined]
+    mean, scale = observation_stats(run.config.problem.environment_simulator)  # type: ignore[attr-defined]
     assert abs(mean[0] - 1.7e9) < 1 and 0.5 < scale[0] < 2 and 5e-10 < scale[1] < 2e-9
     assert (mean[2], scale[2]) == (7e5, 7e5)
     assert [run.policy.predict(np.array([1.7e9 + x, 0.0, 7e5]), deterministic=True)[0] for x in (-1, 1)] == [0, 1]
 
 
-def test_on_the_command_line_beside_ones_own_module(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(Path(surroundings.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+def test_command_line_finds_user_code_in_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(Path(environments.__file__).read_text(encoding="utf-8"), encoding="utf-8")
 
     def aggrevated_(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "aggrevated", *words]
@@ -231,8 +231,10 @@ def test_on_the_command_line_beside_ones_own_module(tmp_path: Path) -> None:
     assert inside.returncode == 2 and not (tmp_path / "marker").exists()
 
 
-def test_workers_and_sweeps_find_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text(Path(surroundings.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+def test_workers_and_sweeps_find_user_code_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(Path(environments.__file__).read_text(encoding="utf-8"), encoding="utf-8")
 
     def aggrevated_(*words: str) -> subprocess.CompletedProcess[str]:
         few = ["--horizon", "20", "--iterations", "2", "--validation-episodes", "8", "--test-episodes", "8"]
@@ -266,23 +268,23 @@ class Valve(gymnasium.Env[Any, Any]):
         return self.seen, -cost, False, False, {}
 
 
-def opened(observation: Any) -> Any:
+def open_valve(observation: Any) -> Any:
     return Valve.units * observation
 
 
-def test_a_policy_acts_in_the_units_of_its_expert(tmp_path: Path) -> None:
+def test_custom_problem_policy_acts_in_the_units_of_its_expert(tmp_path: Path) -> None:
     """Nothing of a normal deviation of 1 is lost: acting at random costs 1.6 a step, and 20 steps are 32."""
     run = aggrevated.train(
-        Valve, expert=opened, out=tmp_path / "run", say=silent,
+        Valve, expert=open_valve, out=tmp_path / "run", say=discard,
         iterations=12, validation_episodes=20, test_episodes=50, horizon=20,
     )  # fmt: skip
     result = run.result()
     assert result is not None and result.more["test_return"] > -8.0
     loaded = run.policy  # without a question to the expert
-    np.testing.assert_allclose(loaded.head.cost_scale, Valve.units, rtol=0.3)
+    np.testing.assert_allclose(loaded.head.unit, Valve.units, rtol=0.3)
 
 
-def test_the_usual_actions_are_the_experts() -> None:
+def test_typical_action_stats_follow_the_actions_of_the_expert() -> None:
     """An expert that always does the same: half of what is allowed is the unit, or its own size."""
     simulator = aggrevated.GymnasiumSimulator(Valve, 20)
     centre, unit = typical_action_stats(simulator, aggrevated.as_expert(lambda _: np.array([500.0, 30.0]), simulator))

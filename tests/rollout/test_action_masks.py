@@ -1,4 +1,4 @@
-"""Illegal actions from the simulator to the update: a corridor with walls and a door, where every number is known."""
+"""Illegal actions in every part of the algorithm: a corridor with walls and a door, where every number is known."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ from helpers.tiny_mdp import flat, gradient, randomise
 
 LEGAL = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 0, 1]], bool)  # [s, a]: left, middle, right
 NEXT = np.array([[-9, 0, 1], [0, -9, 2], [1, 3, -9], [2, -9, 4]])  # in 2 the way on is through the door, "middle"
-TRAP = -100.0  # what the expert believes of actions that no one can take
+TRAP = -100.0  # Q of the expert for illegal actions
 Q_STAR = np.array([[TRAP, 5, 4], [5, TRAP, 3], [4, 2, TRAP], [3, TRAP, 1]], np.float32)
 A_STAR = np.array([[TRAP - 4, 1, 0], [2, TRAP - 3, 0], [2, 0, TRAP - 2], [2, TRAP - 1, 0]], np.float32)
 EXPERT = np.array([2, 2, 1, 2])
@@ -87,36 +87,36 @@ UPDATES = {
 every_update = pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
 
 
-def rolled(policy, alpha=0.0, k=40, n=1, deterministic=False):
+def corridor_roll_in(policy, alpha=0.0, k=40, n=1, deterministic=False):
     mixture = RollInPolicy(CorridorExpert(), policy.actor(), alpha)
     return roll_in(Corridor(), mixture, derive_seeds(0, SeedPurpose.ROLL_IN, n, k), deterministic)
 
 
 @every_policy
 @pytest.mark.parametrize(("alpha", "deterministic"), [(0.0, False), (0.4, False), (0.0, True), (1.0, False)])
-def test_what_is_legal_is_recorded_and_kept_to(make, alpha, deterministic):
+def test_roll_in_records_action_masks_and_takes_legal_actions(make, alpha, deterministic):
     """The simulator raises on an illegal action; a policy with large random weights would take one at once."""
-    found = rolled(randomise(make(), 1, scale=2.0), alpha, deterministic=deterministic)
-    assert found.legal.shape == (*found.mask.shape, 3) and found.legal.dtype == bool
-    np.testing.assert_array_equal(found.legal[found.mask], LEGAL[found.states[found.mask][:, 0]])
-    assert not found.legal[~found.mask].any()
+    found = corridor_roll_in(randomise(make(), 1, scale=2.0), alpha, deterministic=deterministic)
+    assert found.action_mask.shape == (*found.mask.shape, 3) and found.action_mask.dtype == bool
+    np.testing.assert_array_equal(found.action_mask[found.mask], LEGAL[found.states[found.mask][:, 0]])
+    assert not found.action_mask[~found.mask].any()
     assert alpha == 0.0 or not found.mask.all()  # there is padding; without an expert some never get out
-    assert np.take_along_axis(found.legal, found.actions[..., None], axis=2)[found.mask].all()
+    assert np.take_along_axis(found.action_mask, found.actions[..., None], axis=2)[found.mask].all()
 
 
-def test_without_its_mask_the_simulator_would_have_complained():
-    class Blind(Corridor):
-        legal = None
+def test_simulator_without_action_mask_raises_on_illegal_action():
+    class MasklessCorridor(Corridor):
+        action_mask = None
 
     policy = randomise(POLICIES["feed-forward"](), 1, scale=2.0)
     with pytest.raises(UserCodeError, match=r"(?s)corridor raised AssertionError: an illegal action.*mend its step"):
-        roll_in(Blind(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40))
+        roll_in(MasklessCorridor(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40))
 
 
-def test_legal_actions_are_drawn_with_the_probabilities_of_the_masked_policy():
+def test_roll_in_samples_legal_actions_with_masked_probabilities():
     """2,000 first steps: in each position, the share of each action within 4 standard deviations."""
     policy = randomise(POLICIES["feed-forward"](), 1, scale=0.5)
-    found = rolled(policy, k=2000)
+    found = corridor_roll_in(policy, k=2000)
     with torch.no_grad():
         observations = torch.eye(4)[None]
         legal = torch.from_numpy(LEGAL)[None]
@@ -128,27 +128,27 @@ def test_legal_actions_are_drawn_with_the_probabilities_of_the_masked_policy():
         assert (np.abs(shares - pi[s]) <= 4 * np.sqrt(pi[s] * (1 - pi[s]) / len(actions))).all()
 
 
-def test_v_star_is_the_least_over_the_legal_actions():
+def test_advantage_oracle_minimizes_over_legal_actions():
     """By hand: V* = (4, 3, 2, 1), so that the advantage of π* is 0 and of any other legal action 1 or 2."""
-    found = rolled(POLICIES["feed-forward"](), alpha=0.3)
+    found = corridor_roll_in(POLICIES["feed-forward"](), alpha=0.3)
     costs = AdvantageOracle(QStarOracle(CorridorExpert()))(found)
     np.testing.assert_array_equal(costs.values[found.mask], A_STAR[found.states[found.mask][:, 0]])
     assert not costs.values[~found.mask].any()
-    assert (costs.values[found.legal] >= 0).all()
+    assert (costs.values[found.action_mask] >= 0).all()
     taken = TakenActionOracle(AdvantageOracle(QStarOracle(CorridorExpert())))(found)
     at = found.states[..., 0], found.actions
     np.testing.assert_array_equal(taken.values[found.mask], A_STAR[at][found.mask])
 
 
 @every_policy
-def test_the_likelihood_is_of_the_cheapest_legal_action(make):
+def test_best_action_nll_loss_uses_cheapest_legal_action(make):
     """−log π(π*(s)) over the legal actions: for Q*, whose traps are cheaper, and for the 0/1 costs of DAgger."""
     policy = randomise(make(), 1, scale=0.5)
-    found = rolled(policy, alpha=0.3)
+    found = corridor_roll_in(policy, alpha=0.3)
     with torch.no_grad():
         observations, mask = map(torch.from_numpy, (found.observations, found.mask))
         logits = policy.distribution(observations, mask).logits.numpy()
-    logits = np.where(found.legal, logits, -np.inf)[found.mask]
+    logits = np.where(found.action_mask, logits, -np.inf)[found.mask]
     log_pi = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     chosen = EXPERT[found.states[found.mask][:, 0]]
     expected = -log_pi[np.arange(len(chosen)), chosen].sum() / (found.horizon * found.count)
@@ -161,13 +161,13 @@ def test_the_likelihood_is_of_the_cheapest_legal_action(make):
 
 
 @every_policy
-def test_what_is_believed_of_illegal_actions_does_not_matter(make):
-    """Neither to a loss nor to its gradient, however cheap they seem."""
+def test_losses_ignore_costs_of_illegal_actions(make):
+    """Costs of illegal actions change neither a loss nor its gradient."""
     policy = randomise(make(), 1, scale=0.5)
-    found = rolled(policy)
+    found = corridor_roll_in(policy)
     costs = QStarOracle(CorridorExpert())(found)
     other = ZeroOneOracle(CorridorExpert(), Discrete(3))(found)
-    changed = type(costs)(np.where(found.legal, costs.values, np.float32(7.0)), costs.weight)
+    changed = type(costs)(np.where(found.action_mask, costs.values, np.float32(7.0)), costs.weight)
     for loss in (all_actions_loss, best_action_nll_loss):
         assert loss(policy, found, costs).item() == loss(policy, found, changed).item()
         np.testing.assert_array_equal(gradient(policy, loss, found, costs), gradient(policy, loss, found, changed))
@@ -175,10 +175,10 @@ def test_what_is_believed_of_illegal_actions_does_not_matter(make):
         assert np.isfinite(gradient(policy, loss, found, numbers)).all()
 
 
-def test_the_logits_of_illegal_actions_have_no_gradient_and_no_score():
+def test_logits_of_illegal_actions_have_no_gradient_and_no_score():
     """A linear policy on a one-hot position: W[a, s] is the logit of a in s, and moves only where a is legal in s."""
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(3), hidden=()), 1, scale=0.5)
-    found = rolled(policy)
+    found = corridor_roll_in(policy)
     rows = compute_trajectory_scores(policy, found)
     of_the_loss = [
         gradient(policy, all_actions_loss, found, QStarOracle(CorridorExpert())(found)),
@@ -193,10 +193,14 @@ def test_the_logits_of_illegal_actions_have_no_gradient_and_no_score():
     assert (rows[:, :12].abs().sum(dim=0).reshape(3, 4).T.numpy()[LEGAL] > 0).all()
 
 
-def test_follow_the_leader_stacks_what_is_legal():
+def test_follow_the_leader_stores_and_restores_action_masks():
     update = FollowTheLeaderUpdate(steps=1)
     policy = POLICIES["feed-forward"]()
-    batches = [rolled(policy, 0.5, k=3, n=1), rolled(policy, k=20, n=2), rolled(policy, 1.0, k=5, n=3)]
+    batches = [
+        corridor_roll_in(policy, 0.5, k=3, n=1),
+        corridor_roll_in(policy, k=20, n=2),
+        corridor_roll_in(policy, 1.0, k=5, n=3),
+    ]
     lengths = [batch.mask.shape[1] for batch in batches]
     assert len(set(lengths)) == 3
     for batch in batches:
@@ -205,7 +209,7 @@ def test_follow_the_leader_stacks_what_is_legal():
     assert state["action_mask"].shape == (28, max(lengths), 3) and state["action_mask"].dtype == torch.bool
     for rows, batch in zip((slice(0, 3), slice(3, 23), slice(23, 28)), batches, strict=True):
         width = batch.mask.shape[1]
-        np.testing.assert_array_equal(state["action_mask"][rows, :width], batch.legal)
+        np.testing.assert_array_equal(state["action_mask"][rows, :width], batch.action_mask)
         assert not state["action_mask"][rows, width:].any()
     restored = FollowTheLeaderUpdate(steps=1)
     restored.restore(state)
@@ -215,22 +219,22 @@ def test_follow_the_leader_stacks_what_is_legal():
 @every_policy
 @every_update
 @pytest.mark.parametrize("loss", [all_actions_loss, best_action_nll_loss])
-def test_updates_go_downhill(make, update, loss):
+def test_updates_with_action_masks_lower_loss(make, update, loss):
     policy = make()
     update = update()
-    found = rolled(policy)
+    found = corridor_roll_in(policy)
     costs = AdvantageOracle(QStarOracle(CorridorExpert()))(found)
     before = loss(policy, found, costs).item()
     for _ in range(3):
         step = update(policy, loss, found, costs)
-        assert step.halvings == 0 and 0 < step.kl < np.inf
+        assert step.step_halvings == 0 and 0 < step.kl < np.inf
     assert np.isfinite(flat(policy)).all()
     assert loss(policy, found, costs).item() < before
 
 
 @pytest.mark.parametrize("name", ["feed-forward", "lstm"])
 @every_update
-def test_algorithm_1_finds_the_way_out(name, update):
+def test_algorithm_1_with_action_masks_learns_shortest_path(name, update):
     """From positions 0 … 3 it takes 4, 3, 2 and 1 steps, and never one into a wall."""
     learner = Learner(POLICIES[name](), update())
     oracle = AdvantageOracle(QStarOracle(CorridorExpert()))
@@ -244,13 +248,15 @@ def test_algorithm_1_finds_the_way_out(name, update):
     np.testing.assert_array_equal(returns, [-4, -3, -2, -1])
 
 
-def test_a_simulator_without_legal_records_none():
-    class Free(Corridor):
-        legal = None
+def test_roll_in_without_action_mask_records_no_masks():
+    class OpenCorridor(Corridor):
+        action_mask = None
 
         def step(self, state, action):
             following = np.maximum(NEXT[state[:, 0], action], 0)
             return np.where(following == 4, 0, following)[:, None], np.ones(len(state)), following == 4
 
-    found = roll_in(Free(), RollInPolicy(None, POLICIES["lstm"]().actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5))
+    found = roll_in(
+        OpenCorridor(), RollInPolicy(None, POLICIES["lstm"]().actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
+    )
     assert found.action_mask.shape == (*found.mask.shape, 0)

@@ -1,4 +1,4 @@
-"""Compiled episodes are those of the step-by-step way, to the last bit."""
+"""Compiled episodes equal those run step by step, bit for bit."""
 
 import numpy as np
 import pytest
@@ -30,47 +30,48 @@ POLICIES = {
     "linear": lambda seen, head: FeedForwardPolicy(seen, head, ()),
     "19, 8, 5": lambda seen, head: FeedForwardPolicy(seen, head, (19, 8, 5)),
     "lstm": lambda seen, head: RecurrentPolicy(seen, head, 11),
-    "lstm that sees actions": lambda seen, head: RecurrentPolicy(seen, head, 11, observe_actions=True),
+    "lstm that observes actions": lambda seen, head: RecurrentPolicy(seen, head, 11, observe_actions=True),
 }
 SEEDS = derive_seeds(3, SeedPurpose.ROLL_IN, 1, 9)
 
 
-def mixture(simulator, policy) -> RollInPolicy:
-    made = POLICIES[policy](simulator.observation_space.shape[0], CategoricalHead(int(simulator.action_space.n)))
+def random_roll_in_policy(simulator, policy) -> RollInPolicy:
+    built = POLICIES[policy](simulator.observation_space.shape[0], CategoricalHead(int(simulator.action_space.n)))
     with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.mul_(3)  # so that it is sure of some actions
-    return RollInPolicy(None, made.actor(), n=4)
+        for parameter in built.parameters():
+            parameter.mul_(3)  # so that it prefers some actions
+    return RollInPolicy(None, built.actor(), n=4)
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", SIMULATORS)
-def test_every_array_is_that_of_single_steps(name, policy, deterministic, monkeypatch):
+def test_compiled_episodes_equal_stepwise_roll_in_bit_for_bit(name, policy, deterministic, monkeypatch):
     simulator = SIMULATORS[name]
-    acting = mixture(SIMULATORS[name], policy)
-    assert run_compiled_episodes(simulator, acting.learner, SEEDS, deterministic) is not None
-    fast = roll_in(simulator, acting, SEEDS, deterministic)
-    kept = episode_returns(simulator, acting, SEEDS, deterministic)
-    monkeypatch.setattr(module, "compiled_episodes", lambda *_, **__: None)
-    slow = roll_in(simulator, acting, SEEDS, deterministic)
+    roll_in_policy = random_roll_in_policy(SIMULATORS[name], policy)
+    assert run_compiled_episodes(simulator, roll_in_policy.learner, SEEDS, deterministic) is not None
+    fast = roll_in(simulator, roll_in_policy, SEEDS, deterministic)
+    returns_and_steps = episode_returns(simulator, roll_in_policy, SEEDS, deterministic)
+    monkeypatch.setattr(module, "run_compiled_episodes", lambda *_, **__: None)
+    slow = roll_in(simulator, roll_in_policy, SEEDS, deterministic)
     for field in (*ARRAYS, "seeds"):
         a = getattr(fast, field)
         b = getattr(slow, field)
         assert a.dtype == b.dtype, field
         np.testing.assert_array_equal(a, b, err_msg=field)
     assert (fast.horizon, fast.alpha, fast.n, fast.simulator_steps) == (slow.horizon, 0.0, 4, slow.simulator_steps)
-    np.testing.assert_array_equal(kept[0], slow.returns)
-    assert kept[1] == slow.steps
+    np.testing.assert_array_equal(returns_and_steps[0], slow.returns)
+    assert returns_and_steps[1] == slow.steps
 
 
-def test_what_may_be_another_simulator_has_no_compiled_form():
-    class Slippery(CartPole):
-        """Whose steps are its own."""
+def test_find_compiled_form_returns_none_for_subclasses_and_unknown_views():
+    class CartPoleSubclass(CartPole):
+        """A subclass, whose steps may be different."""
 
-    assert find_compiled_form(Slippery()) is None
+    assert find_compiled_form(CartPoleSubclass()) is None
     view = select_columns(CartPole(), (0, 2), "some").view
-    assert find_compiled_form(PartialObservationSimulator(Slippery(), view, CartPole().observation_space, "x")) is None
+    partial = PartialObservationSimulator(CartPoleSubclass(), view, CartPole().observation_space, "x")
+    assert find_compiled_form(partial) is None
     assert (
         find_compiled_form(
             PartialObservationSimulator(CartPole(), lambda s: s.astype("float32"), CartPole().observation_space, "x")
@@ -79,15 +80,15 @@ def test_what_may_be_another_simulator_has_no_compiled_form():
     )
 
 
-def test_actors_without_a_compiled_form_act_step_by_step():
+def test_roll_in_steps_actors_without_compiled_form():
     head = CategoricalHead(2)
     for policy in (WindowPolicy(4, head), RecurrentPolicy(4, head, cell="gru"), FeedForwardPolicy(4, head).double()):
         assert run_compiled_episodes(CartPole(), policy.actor(), SEEDS, False) is None
     assert roll_in(CartPole(30), RollInPolicy(None, WindowPolicy(4, head).actor()), SEEDS).count == 9
 
 
-def test_no_episodes_and_no_steps_are_refused():
+def test_episode_returns_rejects_zero_episodes():
     from aggrevated.core.errors import UsageError
 
     with pytest.raises(UsageError, match="0 episodes of at most 60 steps"):
-        episode_returns(SIMULATORS["cartpole"], mixture(SIMULATORS["cartpole"], "16"), SEEDS[:0])
+        episode_returns(SIMULATORS["cartpole"], random_roll_in_policy(SIMULATORS["cartpole"], "16"), SEEDS[:0])

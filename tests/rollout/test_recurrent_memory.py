@@ -1,4 +1,4 @@
-"""What memory buys: a cue is shown once, and asked for at the end. Who cannot remember it can only guess."""
+"""Policies with memory: a cue is shown once and needed at the end; without memory it can only be guessed."""
 
 from dataclasses import dataclass
 
@@ -47,11 +47,11 @@ class Recall:
 
 
 @dataclass(frozen=True)
-class Knows:
-    """It sees the cue at all times; before the end every action costs 0 from there on."""
+class RecallExpert:
+    """An expert that knows the cue; before the last step every action has Q = 0."""
 
     horizon: int = 5
-    name: str = "knows"
+    name: str = "recall-expert"
 
     def q(self, states):
         last = states[:, 1] == self.horizon - 1
@@ -73,16 +73,16 @@ POLICIES = {
     "feed-forward": lambda: FeedForwardPolicy(2, CategoricalHead(2), (8,), generator()),
 }
 METHODS = {
-    "regular": (lambda: RegularUpdate(0.03), AdvantageOracle(QStarOracle(Knows())), all_actions_loss, 100),
+    "regular": (lambda: RegularUpdate(0.03), AdvantageOracle(QStarOracle(RecallExpert())), all_actions_loss, 100),
     "natural": (
         lambda: NaturalUpdate(delta_kl=0.03, damping=1.0),
-        AdvantageOracle(QStarOracle(Knows())),
+        AdvantageOracle(QStarOracle(RecallExpert())),
         all_actions_loss,
         100,
     ),
     "follow the leader": (
         lambda: FollowTheLeaderUpdate(0.02),
-        ZeroOneOracle(Knows(), Discrete(2)),
+        ZeroOneOracle(RecallExpert(), Discrete(2)),
         best_action_nll_loss,
         4,
     ),
@@ -90,19 +90,19 @@ METHODS = {
 EPISODES = np.arange(200, dtype=np.uint64)  # each cue a hundred times
 
 
-def learned(policy, method):
-    """The policy after a short run on Recall, which ends early where there is nothing left to learn."""
+def train_policy(policy, method):
+    """Return the policy after a short run on Recall, which ends early at the optimum."""
     update, oracle, loss, iterations = METHODS[method]
     learner = Learner(POLICIES[policy](), update())
-    loop = aggrevated(learner, Recall(), Knows(), oracle, loss, k=20, validation_episodes=50)
+    loop = aggrevated(learner, Recall(), RecallExpert(), oracle, loss, k=20, validation_episodes=50)
     for _ in range(iterations):
         if next(loop).current_return == 0.0:
             break
     return learner.policy
 
 
-def at_the_end(policy):
-    """π(a) [cue, a] at the last step, read from the whole sequences."""
+def last_step_probabilities(policy):
+    """Return π(a) at the last step, [cue, a]."""
     observations = torch.zeros(2, 5, 2)
     mask = torch.ones(2, 5, dtype=torch.bool)
     observations[:, 0] = torch.eye(2)
@@ -112,10 +112,10 @@ def at_the_end(policy):
 
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window"])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_memory_learns_to_recall(policy, method):
+def test_policy_with_memory_learns_recall_task(policy, method):
     """AggreVaTeD over all actions: the gradient of the last step reaches the first observation through the memory."""
-    trained = learned(policy, method)
-    assert (at_the_end(trained).diagonal() > 0.85).all()
+    trained = train_policy(policy, method)
+    assert (last_step_probabilities(trained).diagonal() > 0.85).all()
     drawn, _ = evaluate_returns(trained, Recall(), EPISODES)
     assert drawn.mean() >= -0.15
     best, _ = evaluate_returns(trained, Recall(), EPISODES[:2], deterministic=True)
@@ -124,10 +124,10 @@ def test_a_memory_learns_to_recall(policy, method):
 
 @pytest.mark.parametrize("policy", ["feed-forward", "short window"])
 @pytest.mark.parametrize("method", METHODS)
-def test_without_one_it_cannot_be_done(policy, method):
-    """The last observation is the same for both cues: exactly half of all answers are wrong, and chance is no help."""
-    trained = learned(policy, method)
-    end = at_the_end(trained)
+def test_policy_without_memory_cannot_solve_recall_task(policy, method):
+    """The last observation is the same for both cues, so that exactly half of all answers are wrong."""
+    trained = train_policy(policy, method)
+    end = last_step_probabilities(trained)
     torch.testing.assert_close(end[0], end[1], atol=1e-6, rtol=0)
     best, _ = evaluate_returns(trained, Recall(), EPISODES, deterministic=True)
     assert best.mean() == -0.5

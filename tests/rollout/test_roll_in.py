@@ -1,4 +1,4 @@
-"""Lines 4 and 5: who acts, for how long, and that no trajectory knows of another."""
+"""Lines 4 and 5: who acts, for how long, and that trajectories are independent of each other."""
 
 from dataclasses import dataclass, fields
 
@@ -33,8 +33,8 @@ from helpers.tiny_mdp import (
 
 
 @dataclass(frozen=True)
-class Swinger:
-    """An expert of no merit for any state with numbers in it: it acts by the signs it sees, and by the time."""
+class SignExpert:
+    """A bad expert for any numeric state: it depends on the signs of the state and on the time."""
 
     actions: int
 
@@ -43,8 +43,8 @@ class Swinger:
 
 
 @dataclass
-class Watched:
-    """A simulator that writes down how many lanes it was asked to step."""
+class RecordingSimulator:
+    """A simulator that records the batch size of each step."""
 
     inner: object
     batches: list
@@ -58,12 +58,12 @@ class Watched:
 
 
 CASES = {
-    "cartpole": (CartPole(horizon=60), FeedForwardPolicy(4, CategoricalHead(2)), Swinger(2)),
-    "acrobot": (Acrobot(horizon=60), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)),
+    "cartpole": (CartPole(horizon=60), FeedForwardPolicy(4, CategoricalHead(2)), SignExpert(2)),
+    "acrobot": (Acrobot(horizon=60), FeedForwardPolicy(6, CategoricalHead(3)), SignExpert(3)),
     "tiny": (TinyMdp(), FeedForwardPolicy(3, CategoricalHead(3)), TinyExpert()),
-    "cartpole, LSTM": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "lstm"), Swinger(2)),
-    "cartpole, GRU": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "gru"), Swinger(2)),
-    "cartpole, window": (CartPole(horizon=60), WindowPolicy(4, CategoricalHead(2)), Swinger(2)),
+    "cartpole, LSTM": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "lstm"), SignExpert(2)),
+    "cartpole, GRU": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "gru"), SignExpert(2)),
+    "cartpole, window": (CartPole(horizon=60), WindowPolicy(4, CategoricalHead(2)), SignExpert(2)),
     "tiny, LSTM": (TinyMdp(), RecurrentPolicy(3, CategoricalHead(3), 8), TinyExpert()),
 }
 every_case = pytest.mark.parametrize(
@@ -74,7 +74,7 @@ every_case = pytest.mark.parametrize(
 
 
 def assert_same(one: Trajectories, other: Trajectories):
-    """Bit for bit, as far as the shorter goes; beyond that there is nothing in the longer."""
+    """Assert that the steps of the shorter batch are equal bit for bit, and all later steps are zeros."""
     steps = min(one.mask.shape[1], other.mask.shape[1])
     for field in fields(Trajectories):
         first = getattr(one, field.name)
@@ -90,7 +90,7 @@ def assert_same(one: Trajectories, other: Trajectories):
 
 @every_case
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_a_trajectory_does_not_depend_on_the_others_in_its_batch(simulator, policy, expert, alpha):
+def test_roll_in_trajectory_is_independent_of_others_in_batch(simulator, policy, expert, alpha):
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40)
     mixed = RollInPolicy(expert, policy.actor(), alpha)
     together = roll_in(simulator, mixed, own)
@@ -102,7 +102,7 @@ def test_a_trajectory_does_not_depend_on_the_others_in_its_batch(simulator, poli
 
 
 @every_case
-def test_the_same_seeds_give_the_same_trajectories_and_others_do_not(simulator, policy, expert):
+def test_roll_in_is_determined_by_seeds(simulator, policy, expert):
     mixed = RollInPolicy(expert, policy.actor(), 0.2)
     first, again, other = (roll_in(simulator, mixed, derive_seeds(0, SeedPurpose.ROLL_IN, n, 20)) for n in (1, 1, 2))
     assert_same(first, again)
@@ -110,11 +110,11 @@ def test_the_same_seeds_give_the_same_trajectories_and_others_do_not(simulator, 
 
 
 @every_case
-def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
+def test_roll_in_records_transitions_of_the_simulator(simulator, policy, expert):
     """Each recorded state, stepped with the recorded action, is the next recorded state; an early end is an end."""
     found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30))
     own = found.mask.sum(axis=1)
-    assert own.min() < own.max() or simulator.name == "acrobot"  # which no one here swings up
+    assert own.min() < own.max() or simulator.name == "acrobot"  # which no policy here swings up
     np.testing.assert_array_equal(found.states[:, 0], simulator.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)))
     for t in range(found.mask.shape[1]):
         live = found.mask[:, t]
@@ -128,26 +128,26 @@ def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
         assert not getattr(found, name)[~found.mask].any(), name
 
 
-def test_lanes_that_have_ended_are_dropped():
-    watched = Watched(CartPole(horizon=200), [])
+def test_roll_in_does_not_step_finished_trajectories():
+    recording = RecordingSimulator(CartPole(horizon=200), [])
     found = roll_in(
-        watched, RollInPolicy(None, FeedForwardPolicy(4, CategoricalHead(2)).actor()), np.arange(50, dtype=np.uint64)
+        recording, RollInPolicy(None, FeedForwardPolicy(4, CategoricalHead(2)).actor()), np.arange(50, dtype=np.uint64)
     )
-    assert watched.batches[0] == 50
-    assert watched.batches == found.mask.sum(axis=0).tolist()
-    assert sum(watched.batches) == found.steps
-    assert watched.batches[-1] < 50 and found.mask.shape[1] == len(watched.batches)
+    assert recording.batches[0] == 50
+    assert recording.batches == found.mask.sum(axis=0).tolist()
+    assert sum(recording.batches) == found.steps
+    assert recording.batches[-1] < 50 and found.mask.shape[1] == len(recording.batches)
 
 
 @pytest.mark.parametrize("horizon", [1, 7])
-def test_the_horizon_is_respected(horizon):
-    watched = Watched(CartPole(horizon=horizon), [])
-    found = roll_in(watched, RollInPolicy(Swinger(2), None, 1.0), np.arange(5, dtype=np.uint64))
-    assert len(watched.batches) == horizon
+def test_roll_in_stops_at_horizon(horizon):
+    recording = RecordingSimulator(CartPole(horizon=horizon), [])
+    found = roll_in(recording, RollInPolicy(SignExpert(2), None, 1.0), np.arange(5, dtype=np.uint64))
+    assert len(recording.batches) == horizon
     assert found.mask.shape == (5, horizon) and found.mask.all() and found.horizon == horizon
 
 
-def test_returns_are_the_rewards_of_people():
+def test_trajectory_returns_are_sums_of_rewards():
     """CartPole pays 1 a step: the return is the number of steps. Acrobot costs 1 a step: −20 where H = 20 ends it."""
     policy = FeedForwardPolicy(4, CategoricalHead(2))
     found = roll_in(CartPole(), RollInPolicy(None, policy.actor()), np.arange(10, dtype=np.uint64))
@@ -158,12 +158,12 @@ def test_returns_are_the_rewards_of_people():
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7])
-def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
+def test_roll_in_policy_lets_expert_act_in_fraction_alpha_of_steps(alpha):
     """Within 4 standard deviations, and at no particular time."""
     simulator = Acrobot(horizon=100)
     policy = FeedForwardPolicy(6, CategoricalHead(3))
     found = roll_in(
-        simulator, RollInPolicy(Swinger(3), policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 200)
+        simulator, RollInPolicy(SignExpert(3), policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 200)
     )
     n = found.steps
     assert n > 10_000
@@ -173,10 +173,10 @@ def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
     assert found.alpha == alpha
 
 
-def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
+def test_roll_in_by_expert_marks_steps_with_expert_actions():
     simulator = Acrobot(horizon=50)
     policy = FeedForwardPolicy(6, CategoricalHead(3))
-    expert = Swinger(3)
+    expert = SignExpert(3)
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 50)
     found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.5), own, deterministic=True)
     assert found.by_expert.any() and found.by_learner.any()
@@ -188,10 +188,10 @@ def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
         np.testing.assert_array_equal(found.actions[~by, t], learner[~by])
 
 
-def test_alpha_1_is_the_expert_alone_and_alpha_0_the_learner_alone():
+def test_roll_in_policy_with_alpha_1_is_expert_and_alpha_0_is_learner():
     simulator = Acrobot(horizon=50)
     policy = FeedForwardPolicy(6, CategoricalHead(3))
-    expert = Swinger(3)
+    expert = SignExpert(3)
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10)
     alone = roll_in(simulator, RollInPolicy(expert, None, 1.0), own)
     assert alone.by_expert.all()
@@ -201,16 +201,16 @@ def test_alpha_1_is_the_expert_alone_and_alpha_0_the_learner_alone():
     assert_same(roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.0), own), learner)
 
 
-def test_the_expert_is_told_the_time():
-    class Clock:
+def test_roll_in_passes_time_to_expert():
+    class ClockExpert:
         def act(self, states, t):
             return np.full(len(states), t % 3)
 
-    found = roll_in(Acrobot(horizon=5), RollInPolicy(Clock(), None, 1.0), np.arange(2, dtype=np.uint64))
+    found = roll_in(Acrobot(horizon=5), RollInPolicy(ClockExpert(), None, 1.0), np.arange(2, dtype=np.uint64))
     np.testing.assert_array_equal(found.actions, [[0, 1, 2, 0, 1]] * 2)
 
 
-def test_deterministic_takes_the_mode():
+def test_roll_in_deterministic_takes_the_mode():
     policy = linear_policy().float()
     best = probabilities(policy).argmax(axis=1)
     found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(16, dtype=np.uint64), deterministic=True)
@@ -218,7 +218,7 @@ def test_deterministic_takes_the_mode():
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_the_states_visited_are_distributed_as_they_should_be(alpha):
+def test_roll_in_visits_states_with_exact_distribution(alpha):
     """8,000 roll-ins of the tiny MDP: the share of s at t is d_t(s), each within 4 standard deviations."""
     policy = linear_policy().float()
     n = 8000
@@ -230,19 +230,19 @@ def test_the_states_visited_are_distributed_as_they_should_be(alpha):
     assert (np.abs(shares - d) < 4 * np.sqrt(d * (1 - d) / n)).all()
 
 
-def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
-    class Broken(TinyMdp):
+def test_roll_in_raises_when_every_cost_is_not_finite():
+    class BrokenMdp(TinyMdp):
         def step(self, state, action):
             following, cost, done = super().step(state, action)
             return following, np.where(following[:, 1] == 2, np.nan, cost), done
 
     sentence = r"^the simulator returned a cost that is not finite in all of 4 episodes; check its step function$"
     with pytest.raises(DataError, match=sentence):
-        roll_in(Broken(), RollInPolicy(TinyExpert(), None, 1.0), np.arange(4, dtype=np.uint64))
+        roll_in(BrokenMdp(), RollInPolicy(TinyExpert(), None, 1.0), np.arange(4, dtype=np.uint64))
 
 
-class Diverging(TinyMdp):
-    """The tiny MDP, but whoever started in state 1 with an odd luck diverges in the second step, and is done then."""
+class DivergingMdp(TinyMdp):
+    """The tiny MDP, but episodes from state 1 with odd luck diverge in the second step and end there."""
 
     def reset(self, seeds):
         state = super().reset(seeds)
@@ -254,11 +254,11 @@ class Diverging(TinyMdp):
         return np.column_stack([following, state[:, 3]]), np.where(broken, np.nan, cost), done | broken
 
 
-def test_episodes_that_diverge_are_counted_and_left_out():
+def test_roll_in_excludes_and_counts_diverged_episodes():
     policy = linear_policy()
     own = np.arange(16, dtype=np.uint64)
     acting = RollInPolicy(None, policy.float().actor())
-    found = roll_in(Diverging(), acting, own)
+    found = roll_in(DivergingMdp(), acting, own)
     whole = roll_in(TinyMdp(), acting, own)
     started = (whole.states[:, 0, 0] == 1) & (whole.states[:, 0, 2] % 2 == 1)
     lost = started & whole.mask[:, 1]  # one that ended in its first step did not live to diverge
@@ -282,15 +282,15 @@ def test_episodes_that_diverge_are_counted_and_left_out():
         (TinyExpert(), FeedForwardPolicy(3, CategoricalHead(3)).actor(), 1.1, "1.1"),
     ],
 )
-def test_a_mixture_that_cannot_act_is_refused(expert, learner, alpha, sentence):
+def test_roll_in_policy_rejects_missing_actor_or_invalid_alpha(expert, learner, alpha, sentence):
     with pytest.raises(AssertionError, match=sentence):
         RollInPolicy(expert, learner, alpha)
 
 
 @every_case
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_the_actions_are_the_modes_of_the_whole_sequences(simulator, policy, expert, alpha):
-    """What is learned from is what acted: also after a step of the expert, which the learner saw and remembers."""
+def test_roll_in_deterministic_actions_are_modes_of_policy_distribution(simulator, policy, expert, alpha):
+    """Also after a step of the expert, which the learner observed and remembers."""
     found = roll_in(
         simulator, RollInPolicy(expert, policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40), True
     )
@@ -302,7 +302,7 @@ def test_the_actions_are_the_modes_of_the_whole_sequences(simulator, policy, exp
 
 @pytest.mark.parametrize("kind", ["feed-forward", "window", "lstm", "gru"])
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_vectors_as_actions(kind, deterministic):
+def test_roll_in_supports_continuous_actions(kind, deterministic):
     head = GaussianHead(2)
     policy = {
         "feed-forward": lambda: FeedForwardPolicy(1, head),
@@ -329,7 +329,7 @@ def test_vectors_as_actions(kind, deterministic):
         np.testing.assert_allclose(part.actions, found.actions[subset, :steps], atol=1e-5)
 
 
-# ---- what was remembered at each step
+# ---- memory at each step
 
 KINDS = {
     "feed-forward": lambda n, head: FeedForwardPolicy(n, head),
@@ -341,8 +341,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @dataclass
-class Remembering:
-    """An actor that writes down what it remembered when it was asked."""
+class RecordingActor:
+    """An actor that records its memory at each step."""
 
     inner: object
     before: list
@@ -355,8 +355,8 @@ class Remembering:
         return self.inner.parameters(observation, memory)
 
 
-def continued(simulator, actor, state, memory):
-    """The actions of each time step when the modes are taken from there on, of the lanes still running."""
+def continue_with_modes(simulator, actor, state, memory):
+    """Yield the actions of each time step, when the actor takes modes from the given state on."""
     while len(state):
         parameters, memory = actor.parameters(simulator.observe(state), memory)
         action = actor.choose(parameters, 0.0)
@@ -368,11 +368,11 @@ def continued(simulator, actor, state, memory):
 
 @every_kind
 @pytest.mark.parametrize("alpha", [0.0, 0.4])
-def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, alpha):
+def test_replay_hidden_states_equals_memory_of_roll_in_bit_for_bit(kind, alpha):
     policy = randomise(KINDS[kind](4, CategoricalHead(2)), 1, 0.6)
-    actor = Remembering(policy.actor(), [])
+    actor = RecordingActor(policy.actor(), [])
     found = roll_in(
-        CartPole(horizon=60), RollInPolicy(Swinger(2), actor, alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+        CartPole(horizon=60), RollInPolicy(SignExpert(2), actor, alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     )
     before = replay_hidden_states(policy.actor(), found)
     assert before.shape == (*found.mask.shape, actor.memory(1).shape[1]) and before.dtype == np.float32
@@ -384,7 +384,7 @@ def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, alpha):
 
 @every_kind
 @pytest.mark.parametrize("simulator", [CartPole(horizon=40), Walk()], ids=["finite", "continuous"])
-def test_a_roll_out_from_any_step_with_its_memory_goes_on_as_the_roll_in_did(kind, simulator):
+def test_rollout_with_replayed_memory_continues_the_roll_in(kind, simulator):
     finite = simulator.name == "cartpole"
     inputs = simulator.observation_space.shape[0]
     head = CategoricalHead(2) if finite else GaussianHead(2)
@@ -397,7 +397,9 @@ def test_a_roll_out_from_any_step_with_its_memory_goes_on_as_the_roll_in_did(kin
         live = found.mask[:, start]
         rest = [found.actions[found.mask[:, t], t] for t in range(start, found.mask.shape[1])]
         state = found.states[live, start]
-        again = [a for a, _ in zip(continued(simulator, actor, state, before[live, start]), rest, strict=False)]
+        again = [
+            a for a, _ in zip(continue_with_modes(simulator, actor, state, before[live, start]), rest, strict=False)
+        ]
         for one, other in zip(again, rest, strict=True):
             np.testing.assert_array_equal(one, other)
         seen = simulator.observe(state)

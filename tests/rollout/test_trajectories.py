@@ -1,4 +1,4 @@
-"""The record that flows through the loop."""
+"""The record of K trajectories."""
 
 from dataclasses import FrozenInstanceError, replace
 
@@ -9,7 +9,7 @@ from aggrevated.rollout.trajectories import pad_and_stack
 from helpers.tiny_mdp import random_trajectories, with_expert_steps
 
 
-def test_counts_and_returns():
+def test_trajectories_count_steps_and_returns():
     trajectories = random_trajectories(k=2, t=3)
     mask = np.array([[1, 1, 0], [1, 0, 0]], bool)
     costs = np.array([[2.0, 3.0, 0.0], [-1.0, 0.0, 0.0]])
@@ -17,26 +17,26 @@ def test_counts_and_returns():
     assert (trajectories.count, trajectories.steps, trajectories.returns.tolist()) == (2, 3, [-5.0, 1.0])
 
 
-def test_by_learner_is_what_was_taken_and_not_by_the_expert():
+def test_trajectories_by_learner_excludes_expert_and_padded_steps():
     trajectories = with_expert_steps(random_trajectories(), 0.5)
     assert trajectories.by_learner.sum() + trajectories.by_expert.sum() == trajectories.steps
     assert not (trajectories.by_learner & ~trajectories.mask).any()
 
 
-def test_take_gives_those_in_that_order():
+def test_trajectories_take_returns_selected_in_order():
     trajectories = random_trajectories()
     taken = trajectories.take(np.array([4, 1, 1]))
     np.testing.assert_array_equal(taken.observations, trajectories.observations[[4, 1, 1]])
     assert (taken.count, taken.horizon) == (3, trajectories.horizon)
 
 
-def test_pad_and_stack_by_hand():
+def test_pad_and_stack_matches_hand_computed_arrays():
     stacked = pad_and_stack([np.array([[1, 2]]), np.array([[3], [4]])])
     np.testing.assert_array_equal(stacked, [[1, 2], [3, 0], [4, 0]])
     assert pad_and_stack([np.ones((2, 3, 4)), np.ones((1, 5, 4))]).shape == (3, 5, 4)
 
 
-def test_shapes_that_do_not_fit_are_refused():
+def test_trajectories_reject_mismatched_shapes():
     trajectories = random_trajectories()
     with pytest.raises(AssertionError, match="costs"):
         replace(trajectories, costs=np.zeros((6, 9)))
@@ -44,6 +44,6 @@ def test_shapes_that_do_not_fit_are_refused():
         replace(trajectories, horizon=2)
 
 
-def test_it_is_frozen():
+def test_trajectories_are_frozen():
     with pytest.raises(FrozenInstanceError):
         random_trajectories().horizon = 3

@@ -14,7 +14,7 @@ def env():
     return gymnasium.make("Acrobot-v1", disable_env_checker=True).unwrapped
 
 
-def states_to_try(generator):
+def sample_states(generator):
     """A third hanging, a third close to ±π and to upright, a third as fast as they come."""
     share = np.arange(STEPS) % 3
     states = generator.uniform(-1, 1, (STEPS, 4)) * [1.5, 1.5, 3.0, 6.0]
@@ -25,7 +25,7 @@ def states_to_try(generator):
     return states
 
 
-def test_resets_are_gymnasiums_bit_for_bit(env):
+def test_acrobot_simulator_resets_match_gymnasium_bit_for_bit(env):
     seeds = np.array([0, 1, 2, 12345, 2**32 + 7, 2**63 + 11], dtype=np.uint64)
     states = Acrobot().reset(seeds)
     for seed, state, observed in zip(seeds, states, Acrobot().observe(states), strict=True):
@@ -35,9 +35,9 @@ def test_resets_are_gymnasiums_bit_for_bit(env):
         assert observed.dtype == observation.dtype
 
 
-def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
+def test_acrobot_simulator_steps_from_any_state_match_gymnasium(env):
     generator = np.random.default_rng(0)
-    states = states_to_try(generator)
+    states = sample_states(generator)
     actions = generator.integers(3, size=STEPS)
     following, cost, done = Acrobot().step(states, actions)
     observed = Acrobot().observe(following)
@@ -57,7 +57,7 @@ def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
     assert (np.abs(following[:, :2] - states[:, :2]) > np.pi).any(axis=0).all()  # both angles went round
 
 
-def test_an_episode_is_gymnasiums(env):
+def test_acrobot_simulator_episode_matches_gymnasium(env):
     """60 steps without setting the state: Acrobot is chaotic, so each must be right to the last bits."""
     state = Acrobot().reset(np.array([3]))
     generator = np.random.default_rng(0)
@@ -70,7 +70,7 @@ def test_an_episode_is_gymnasiums(env):
         assert not done[0]
 
 
-def test_spaces_are_gymnasiums_and_the_horizon_is_the_papers(env):
+def test_acrobot_simulator_has_gymnasium_spaces_and_the_papers_horizon(env):
     assert Acrobot().observation_space == env.observation_space
     assert Acrobot().action_space == env.action_space
     assert Acrobot().horizon == 200

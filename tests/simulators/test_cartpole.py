@@ -14,7 +14,7 @@ def env():
     return gymnasium.make("CartPole-v1", disable_env_checker=True).unwrapped
 
 
-def states_to_try(generator):
+def sample_states(generator):
     """A third usual, a third close to a limit of position or angle, a third fast."""
     usual = generator.uniform(-1, 1, (STEPS, 4)) * [2.4, 2.0, 0.2095, 2.0]
     close = usual.copy()
@@ -29,7 +29,7 @@ def states_to_try(generator):
     )
 
 
-def test_resets_are_gymnasiums_bit_for_bit(env):
+def test_cartpole_simulator_resets_match_gymnasium_bit_for_bit(env):
     seeds = np.array([0, 1, 2, 12345, 2**32 + 7, 2**63 + 11], dtype=np.uint64)
     states = CartPole().reset(seeds)
     for seed, state, observed in zip(seeds, states, CartPole().observe(states), strict=True):
@@ -39,9 +39,9 @@ def test_resets_are_gymnasiums_bit_for_bit(env):
         assert observed.dtype == observation.dtype
 
 
-def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
+def test_cartpole_simulator_steps_from_any_state_match_gymnasium(env):
     generator = np.random.default_rng(0)
-    states = states_to_try(generator)
+    states = sample_states(generator)
     actions = generator.integers(2, size=STEPS)
     following, cost, done = CartPole().step(states, actions)
     observed = CartPole().observe(following)
@@ -58,7 +58,7 @@ def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
     assert 1000 < ended < 9000  # both outcomes were tried
 
 
-def test_whole_episodes_are_gymnasiums(env):
+def test_cartpole_simulator_episodes_match_gymnasium(env):
     """One after the other without setting the state: rounding does not build up into another trajectory."""
     for seed in range(20):
         state = CartPole().reset(np.array([seed]))
@@ -75,7 +75,7 @@ def test_whole_episodes_are_gymnasiums(env):
         assert terminated
 
 
-def test_spaces_and_horizon_are_gymnasiums(env):
+def test_cartpole_simulator_has_gymnasium_spaces_and_horizon(env):
     assert CartPole().observation_space == env.observation_space
     assert CartPole().action_space == env.action_space
     assert CartPole().horizon == gymnasium.spec("CartPole-v1").max_episode_steps == 500

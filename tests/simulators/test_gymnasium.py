@@ -147,7 +147,7 @@ CARTPOLE_STATE = {
 }
 
 
-def random_actor(simulator):
+def make_random_actor(simulator):
     policy = FeedForwardPolicy(
         simulator.observation_space.shape[0],
         CategoricalHead(int(simulator.action_space.n)),
@@ -156,9 +156,11 @@ def random_actor(simulator):
     return policy.actor()
 
 
-def trajectories(simulator, count=8, iteration=0):
+def collect_trajectories(simulator, count=8, iteration=0):
     return roll_in(
-        simulator, RollInPolicy(None, random_actor(simulator)), derive_seeds(3, SeedPurpose.ROLL_IN, iteration, count)
+        simulator,
+        RollInPolicy(None, make_random_actor(simulator)),
+        derive_seeds(3, SeedPurpose.ROLL_IN, iteration, count),
     )
 
 
@@ -167,7 +169,7 @@ def assert_same_trajectories(one, other):
         np.testing.assert_array_equal(getattr(one, field), getattr(other, field), err_msg=field)
 
 
-def walk_on(simulator, state, actions):
+def step_along(simulator, state, actions):
     """The states, costs and ends after each of `actions` [t, n], from `state`."""
     outcomes = []
     for action in actions:
@@ -191,51 +193,51 @@ def assert_same_outcomes(one, other):
     ],
     ids=["cartpole, replayed", "cartpole, set", "acrobot, replayed"],
 )
-def test_trajectories_are_those_of_our_own_simulators(name, native, options):
+def test_gymnasium_simulator_trajectories_match_native_simulators(name, native, options):
     adapted = GymnasiumSimulator(name, native.horizon, **options)
     assert isinstance(adapted, Simulator)
     assert adapted.observation_space == native.observation_space and adapted.action_space == native.action_space
     for iteration in range(2):  # the second roll-in meets used environments
-        ours, theirs = (trajectories(simulator, iteration=iteration) for simulator in (native, adapted))
+        ours, theirs = (collect_trajectories(simulator, iteration=iteration) for simulator in (native, adapted))
         for field in ("mask", "actions", "costs"):
             np.testing.assert_array_equal(getattr(theirs, field), getattr(ours, field), err_msg=field)
         np.testing.assert_allclose(theirs.observations, ours.observations, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("options", [{}, {"live": 1}, CARTPOLE_STATE], ids=["replayed", "one live", "set"])
-def test_branching_from_the_middle_leaves_the_original_as_it_was(options):
+def test_gymnasium_simulator_branching_leaves_the_original_unchanged(options):
     simulator = GymnasiumSimulator("CartPole-v1", **options)
     rng = np.random.default_rng(0)
     start = simulator.reset(np.arange(4, dtype=np.uint64))
     actions = rng.integers(0, 2, (7, 4))
-    middle = walk_on(simulator, start, actions[:4])[-1][0]
+    middle = step_along(simulator, start, actions[:4])[-1][0]
     kept = middle.copy()
-    original = walk_on(simulator, middle, actions[4:])
-    branch = walk_on(simulator, middle, 1 - actions[4:])
+    original = step_along(simulator, middle, actions[4:])
+    branch = step_along(simulator, middle, 1 - actions[4:])
     assert not np.array_equal(branch[-1][0], original[-1][0])
-    assert_same_outcomes(walk_on(simulator, middle, actions[4:]), original)
-    assert_same_outcomes(walk_on(simulator, start, actions)[4:], original)
+    assert_same_outcomes(step_along(simulator, middle, actions[4:]), original)
+    assert_same_outcomes(step_along(simulator, start, actions)[4:], original)
     np.testing.assert_array_equal(middle, kept)
 
 
-def test_a_state_may_stand_in_the_batch_many_times():
+def test_gymnasium_simulator_steps_a_state_repeated_in_a_batch():
     simulator = GymnasiumSimulator("Acrobot-v1")
-    state = walk_on(simulator, simulator.reset(np.array([5])), np.array([[2], [2], [0]]))[-1][0]
+    state = step_along(simulator, simulator.reset(np.array([5])), np.array([[2], [2], [0]]))[-1][0]
     following, _, _ = simulator.step(np.repeat(state, 6, axis=0), np.array([0, 1, 2, 2, 1, 0]))
     np.testing.assert_array_equal(following[:3], following[:2:-1])
     assert len(np.unique(simulator.observe(following), axis=0)) == 3
-    again = walk_on(simulator, following, np.ones((2, 6), int))[-1][0]
+    again = step_along(simulator, following, np.ones((2, 6), int))[-1][0]
     np.testing.assert_array_equal(again[:3], again[:2:-1])
 
 
 @pytest.mark.parametrize("live", [1, 3])
-def test_a_small_cache_changes_nothing_but_time(live):
+def test_gymnasium_simulator_results_do_not_depend_on_the_cache_size(live):
     small, large = (GymnasiumSimulator("CartPole-v1", 60, live=size) for size in (live, 256))
-    assert_same_trajectories(trajectories(small), trajectories(large))
+    assert_same_trajectories(collect_trajectories(small), collect_trajectories(large))
     assert len(small._pool.standing) <= live and len(small._pool.standing) + len(small._pool.spare) <= live + 1
 
 
-def test_going_forward_costs_one_step_of_an_environment_each():
+def test_gymnasium_simulator_going_forward_takes_one_environment_step_each():
     taken = 0
 
     class Counted(Quiet):
@@ -247,14 +249,14 @@ def test_going_forward_costs_one_step_of_an_environment_each():
     simulator = GymnasiumSimulator(Counted, 40)
     for _ in range(2):
         taken = 0
-        assert trajectories(simulator).steps == taken == 8 * 40
+        assert collect_trajectories(simulator).steps == taken == 8 * 40
         assert not simulator._pool.standing and len(simulator._pool.spare) == 8  # used again in the next roll-in
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda simulator: pickle.loads(pickle.dumps(simulator))])
-def test_a_copy_of_the_simulator_does_not_trust_copies_of_environments(duplicate):
+def test_gymnasium_simulator_copy_does_not_reuse_copied_environments(duplicate):
     simulator = GymnasiumSimulator(Walk, 30)
-    state = walk_on(simulator, simulator.reset(np.arange(3)), np.ones((5, 3), int))[-1][0]
+    state = step_along(simulator, simulator.reset(np.arange(3)), np.ones((5, 3), int))[-1][0]
     other = duplicate(simulator)
     assert simulator._pool.standing and not other._pool.standing
     expected = simulator.step(state, np.zeros(3, int))
@@ -264,9 +266,9 @@ def test_a_copy_of_the_simulator_does_not_trust_copies_of_environments(duplicate
 
 
 @pytest.mark.parametrize("options", [{}, WITH_STATE], ids=["replayed", "set"])
-def test_a_truncated_episode_is_done_and_cannot_be_stepped(options):
+def test_gymnasium_simulator_truncated_episode_is_done_and_cannot_be_stepped(options):
     simulator = GymnasiumSimulator(Quiet, 100, **options)
-    result = trajectories(simulator, count=2)
+    result = collect_trajectories(simulator, count=2)
     assert result.mask.shape == (2, 60) and result.mask.all()
     last, cost, done = simulator.step(result.states[:, -1], result.actions[:, -1])
     assert done.all() and (cost == result.costs[:, -1]).all()
@@ -274,7 +276,7 @@ def test_a_truncated_episode_is_done_and_cannot_be_stepped(options):
         simulator.step(last, result.actions[:, -1])
 
 
-def test_the_horizon_takes_the_place_of_the_time_limit():
+def test_gymnasium_simulator_horizon_replaces_the_time_limit():
     assert GymnasiumSimulator("CartPole-v1").horizon == 500
     simulator = GymnasiumSimulator(lambda: TimeAwareObservation(gymnasium.make("Pendulum-v1")), 205)
     state = simulator.reset(np.array([7]))
@@ -290,7 +292,7 @@ def test_the_horizon_takes_the_place_of_the_time_limit():
         simulator.step(state, action)
 
 
-def test_discrete_actions_count_from_zero():
+def test_gymnasium_simulator_discrete_actions_count_from_zero():
     simulator = GymnasiumSimulator(Quiet, 10)
     assert simulator.action_space == spaces.Discrete(3)
     state = np.repeat(simulator.reset(np.array([1])), 3, axis=0)
@@ -298,19 +300,19 @@ def test_discrete_actions_count_from_zero():
     np.testing.assert_allclose(moved, [-1, 0, 1], atol=1e-6)
 
 
-def test_boxes_are_flat_and_their_actions_are_clipped():
+def test_gymnasium_simulator_flattens_boxes_and_clips_actions():
     simulator = GymnasiumSimulator(Grid, 10, name="grid")
     assert simulator.name == "grid"
     assert simulator.observation_space.shape == simulator.action_space.shape == (2,)
     state = simulator.reset(np.array([1, 2]))
-    outcomes = walk_on(simulator, state, np.array([[[0.1, 5.0], [-3.0, 0.5]]] * 3))
+    outcomes = step_along(simulator, state, np.array([[[0.1, 5.0], [-3.0, 0.5]]] * 3))
     moved = simulator.observe(outcomes[-1][0]) - simulator.observe(state)
     np.testing.assert_allclose(moved, [[0.3, 6.0], [-3.0, 1.5]], rtol=1e-5)
-    assert_same_outcomes(walk_on(simulator, outcomes[0][0], np.array([[[0.1, 2.0], [-1.0, 0.5]]] * 2)), outcomes[1:])
+    assert_same_outcomes(step_along(simulator, outcomes[0][0], np.array([[[0.1, 2.0], [-1.0, 0.5]]] * 2)), outcomes[1:])
     assert simulator.observe(state).dtype == np.float32
 
 
-def test_get_state_is_what_the_snapshot_holds_and_the_environment_gets_a_copy():
+def test_gymnasium_simulator_snapshot_holds_get_state_and_sets_a_copy():
     simulator = GymnasiumSimulator(Quiet, 50, **WITH_STATE)
     state = simulator.reset(np.array([3, 4]))
     kept = state.copy()
@@ -321,11 +323,11 @@ def test_get_state_is_what_the_snapshot_holds_and_the_environment_gets_a_copy():
     np.testing.assert_allclose((after - before)[:, 0], [1, -1])
     kept_in = [value for states in (state, following) for value in simulator.snapshot(states)]
     for env in simulator._pool.spare:
-        assert not any(np.shares_memory(env.unwrapped.context, value) for value in kept_in)
+        assert not any(np.shares_memory(env.unwrapped.place, value) for value in kept_in)
 
 
 @pytest.mark.parametrize("seed", [0, 2**53 + 1, 2**64 - 1])
-def test_every_bit_of_a_seed_counts(seed):
+def test_gymnasium_simulator_uses_every_bit_of_a_seed(seed):
     simulator = GymnasiumSimulator(Walk, 10)
     reference = Walk()
     state = simulator.reset(np.array([seed], np.uint64))
@@ -349,7 +351,7 @@ def test_every_bit_of_a_seed_counts(seed):
         lambda: NormalizeObservation(Quiet()),
     ],
 )
-def test_what_does_not_repeat_itself_is_refused(environment):
+def test_gymnasium_simulator_refuses_environments_that_are_not_repeatable(environment):
     with pytest.raises(DataError, match=r"hidden does not repeat itself exactly .* supply get_state and set_state"):
         GymnasiumSimulator(environment, 50, name="hidden")
 
@@ -365,20 +367,20 @@ def test_what_does_not_repeat_itself_is_refused(environment):
     ],
     ids=["no generator", "no last action", "no goal", "nothing set", "half a state"],
 )
-def test_an_incomplete_snapshot_is_refused(environment, options):
+def test_gymnasium_simulator_refuses_an_incomplete_snapshot(environment, options):
     with pytest.raises(DataError, match="does not repeat itself exactly after set_state: let get_state return all"):
         GymnasiumSimulator(environment, 50, **options)
 
 
-def test_drift_that_begins_late_is_refused_when_it_is_met():
+def test_gymnasium_simulator_refuses_late_drift_when_it_occurs():
     simulator = GymnasiumSimulator(NoiseOnlyLate, 50)
-    outcomes = walk_on(simulator, simulator.reset(np.array([1])), np.ones((40, 1), int))
+    outcomes = step_along(simulator, simulator.reset(np.array([1])), np.ones((40, 1), int))
     simulator.step(outcomes[20][0], np.array([0]))
     with pytest.raises(DataError, match="NoiseOnlyLate does not repeat itself"):
         simulator.step(outcomes[35][0], np.array([0]))
 
 
-def one_and_the_same(env=Quiet()):  # noqa: B008
+def return_the_same_environment(env=Quiet()):  # noqa: B008
     return env
 
 
@@ -388,24 +390,24 @@ def one_and_the_same(env=Quiet()):  # noqa: B008
         ("NoSuchThing-v3", 9, {}, "Gymnasium cannot make 'NoSuchThing-v3'"),
         (Quiet, 0, {}, "needs a horizon"),
         (Quiet(), 9, {}, "a function that makes a new one"),
-        (one_and_the_same, 9, {}, "the same environment twice"),
+        (return_the_same_environment, 9, {}, "the same environment twice"),
         (Quiet, 9, {"get_state": lambda env: env.place}, "supply both or neither"),
         (Quiet, 9, {"live": 0}, "give 1 or more"),
     ],
 )
-def test_what_cannot_be_used_is_said_in_one_sentence(environment, horizon, options, message):
+def test_gymnasium_simulator_reports_unusable_arguments_in_one_sentence(environment, horizon, options, message):
     with pytest.raises(UsageError, match=message) as caught:
         GymnasiumSimulator(environment, horizon, **options)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("environment", [DictObservations, lambda: FlattenObservation(DictObservations())])
-def test_observations_by_name_are_flattened(environment):
+def test_gymnasium_simulator_flattens_dict_observations(environment):
     simulator = GymnasiumSimulator(environment, 20)
-    assert_same_trajectories(trajectories(simulator), trajectories(GymnasiumSimulator(Quiet, 20)))
+    assert_same_trajectories(collect_trajectories(simulator), collect_trajectories(GymnasiumSimulator(Quiet, 20)))
 
 
-def test_observations_that_do_not_fit_their_space_are_refused():
+def test_gymnasium_simulator_refuses_observations_of_a_wrong_shape():
     class Wide(Quiet):
         observation_space = spaces.Box(-1, 1, (3,), np.float32)
 
@@ -426,7 +428,7 @@ class Halved(GymnasiumSimulator):
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_it_can_be_pickled_after_use_and_is_what_it_was(own):
+def test_gymnasium_simulator_can_be_pickled_after_use(own):
     import cloudpickle
 
     simulator = Halved(0.5) if own else GymnasiumSimulator("CartPole-v1", 30, name="own", live=7)

@@ -46,12 +46,12 @@ class Line(gymnasium.Env):
         return {}
 
 
-def lined(**parts):
+def make_line_class(**parts):
     """A subclass of it with other parts."""
     return type("Lined", (Line,), parts)
 
 
-def first_and_next(kind, action=1):
+def observe_first_and_next(kind, action=1):
     simulator = GymnasiumSimulator(kind, 5)
     states = simulator.reset(SEEDS)
     following = simulator.step(states, np.full(3, action))[0]
@@ -74,15 +74,15 @@ DICT = spaces.Dict({"a": spaces.Discrete(40), "b": spaces.Tuple([spaces.MultiBin
     ],
     ids=["discrete", "multi-discrete", "multi-binary", "dict of tuple", "number", "list", "integers"],
 )
-def test_observations_of_every_kind_become_vectors(space, shown, size, column):
-    simulator, before, after = first_and_next(lined(observation_space=space, shown=shown))
+def test_gymnasium_simulator_turns_every_observation_space_into_vectors(space, shown, size, column):
+    simulator, before, after = observe_first_and_next(make_line_class(observation_space=space, shown=shown))
     assert simulator.observation_space.shape == (size,) and before.shape == (3, size) and before.dtype == np.float32
     places = before[:, column] if column is not None else before[:, :40].argmax(axis=1)
     moved = after[:, column] if column is not None else after[:, :40].argmax(axis=1)
     np.testing.assert_array_equal(moved - places, 1)
 
 
-def test_pictures_stay_what_they_are():
+def test_gymnasium_simulator_keeps_image_observations():
     space = spaces.Box(0, 255, (9, 8, 3), np.uint8)
     buffer = np.zeros((9, 8, 3), np.uint8)
 
@@ -90,11 +90,11 @@ def test_pictures_stay_what_they_are():
         buffer[:] = self.place
         return buffer  # one and the same, for all of them
 
-    _, before, after = first_and_next(lined(observation_space=space, shown=shown))
+    _, before, after = observe_first_and_next(make_line_class(observation_space=space, shown=shown))
     assert before.shape == (3, 9, 8, 3) and before.dtype == np.float32
     np.testing.assert_array_equal(after - before, 1)
     with pytest.raises(UsageError, match="GrayscaleObservation and ResizeObservation"):
-        GymnasiumSimulator(lined(observation_space=spaces.Box(0, 255, (200, 200, 3), np.uint8)), 5)
+        GymnasiumSimulator(make_line_class(observation_space=spaces.Box(0, 255, (200, 200, 3), np.uint8)), 5)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_pictures_stay_what_they_are():
         (spaces.MultiDiscrete([2, 2], start=[5, 7]), [(5, 7), (5, 8), (6, 7), (6, 8)]),
     ],
 )
-def test_several_choices_are_one_among_all_combinations(space, taken):
+def test_gymnasium_simulator_enumerates_combinations_of_choices(space, taken):
     def moved(self, action):
         assert self.action_space.contains(action)
         return 10 * int(action[0]) + int(action[1])
 
-    simulator = GymnasiumSimulator(lined(action_space=space, moved=moved), 5)
+    simulator = GymnasiumSimulator(make_line_class(action_space=space, moved=moved), 5)
     assert simulator.action_space == spaces.Discrete(len(taken))
     states = np.repeat(simulator.reset(SEEDS[:1]), len(taken))
     following = simulator.step(states, np.arange(len(taken)))[0]
@@ -126,7 +126,7 @@ def test_several_choices_are_one_among_all_combinations(space, taken):
         (spaces.MultiDiscrete([2, 2]), [True, False, False, True], [True, False, False, True]),
     ],
 )
-def test_masks_are_rules(space, mask, legal):
+def test_find_action_mask_reads_the_mask_from_info(space, mask, legal):
     def moved(self, action):
         number = (
             int(np.ravel_multi_index(np.ravel(action), (2, 2))) if isinstance(space, spaces.MultiDiscrete) else action
@@ -137,7 +137,7 @@ def test_masks_are_rules(space, mask, legal):
     def told(self):
         return {} if self.place % 2 else {"action_mask": mask}  # odd places say nothing: all is legal
 
-    simulator = GymnasiumSimulator(lined(action_space=space, moved=moved, told=told), 6)
+    simulator = GymnasiumSimulator(make_line_class(action_space=space, moved=moved, told=told), 6)
     rules = find_action_mask(simulator)
     states = simulator.reset(np.arange(20, dtype=np.uint64))
     odd = simulator.observe(states)[:, 0] % 2 == 1
@@ -161,7 +161,7 @@ class Shows(Line):
         return {"place": super().shown(), "action_mask": np.array([1, self.place % 2], np.int8)}
 
 
-def test_masks_are_found_where_other_libraries_look_for_them():
+def test_find_action_mask_finds_masks_in_methods_and_observations():
     for make, place in ((Masked, 0), (Shows, 2), (lambda: gymnasium.wrappers.Autoreset(Masked()), 0)):
         simulator = GymnasiumSimulator(make, 6)
         states = simulator.reset(np.arange(20, dtype=np.uint64))
@@ -170,10 +170,10 @@ def test_masks_are_found_where_other_libraries_look_for_them():
         np.testing.assert_array_equal(find_action_mask(simulator).action_mask(states)[:, 1], odd)
 
 
-def test_a_mask_of_another_size_is_refused_and_without_masks_there_are_no_rules():
+def test_gymnasium_simulator_refuses_a_mask_of_a_wrong_size_and_needs_none():
     assert find_action_mask(GymnasiumSimulator(Line, 5)) is None
     with pytest.raises(UserCodeError, match=r"action_mask of shape \(3,\).*let it be 2 times True or False"):
-        GymnasiumSimulator(lined(told=lambda self: {"action_mask": np.ones(3)}), 5)
+        GymnasiumSimulator(make_line_class(told=lambda self: {"action_mask": np.ones(3)}), 5)
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_a_mask_of_another_size_is_refused_and_without_masks_there_are_no_rules(
         (lambda self: {"a": 1, "b": ([0, 1], np.full((2, 1), np.nan))}, r"not finite .number 42 is nan"),
     ],
 )
-def test_observations_that_are_not_of_their_space_are_told(shown, words):
+def test_gymnasium_simulator_reports_observations_outside_their_space(shown, words):
     with pytest.raises(UserCodeError, match=words):
-        GymnasiumSimulator(lined(observation_space=DICT, shown=shown), 5)
+        GymnasiumSimulator(make_line_class(observation_space=DICT, shown=shown), 5)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_observations_that_are_not_of_their_space_are_told(shown, words):
         (Line, "by replaying", False),
     ],
 )
-def test_the_way_back_is_the_best_that_is_exact_and_luck_is_found(environment, words, chance):
+def test_gymnasium_simulator_finds_the_best_exact_restorer_and_randomness(environment, words, chance):
     simulator = GymnasiumSimulator(environment, 30)
     said = " | ".join(simulator.notes)
     assert words in said and "tried and is exact" in said
@@ -218,7 +218,7 @@ def test_the_way_back_is_the_best_that_is_exact_and_luck_is_found(environment, w
 
 
 @pytest.mark.parametrize("replays", [False, True])
-def test_other_luck_leads_elsewhere_and_the_same_luck_to_the_same(replays):
+def test_gymnasium_simulator_reseed_changes_outcomes_and_is_repeatable(replays):
     def slippery():
         env = gymnasium.make("FrozenLake-v1")
         return gymnasium.wrappers.TransformReward(env, lambda reward: reward) if replays else env
@@ -240,7 +240,7 @@ def test_other_luck_leads_elsewhere_and_the_same_luck_to_the_same(replays):
     np.testing.assert_array_equal(simulator.observe(simulator.step(sent, np.ones(30, int))[0]), once)
 
 
-def test_several_roll_outs_are_for_environments_with_luck():
+def test_monte_carlo_oracle_repeats_rollouts_only_in_random_environments():
     class Right:
         name = "right"
 
@@ -280,7 +280,7 @@ class Keeps(Line):
             self.last = state["last"]
 
 
-def test_an_environments_own_way_back_is_used_where_it_is_exact():
+def test_gymnasium_simulator_uses_the_environments_save_state_if_exact():
     assert "by its own save_state and restore_state" in " ".join(GymnasiumSimulator(Keeps, 30).notes)
     forgetful = GymnasiumSimulator(type("Forgets", (Keeps,), {"kept": False}), 30)
     said = " ".join(forgetful.notes)
@@ -302,7 +302,7 @@ class Seedless(Line):
         return self.shown(), {}
 
 
-def test_seeds_of_other_kinds():
+def test_gymnasium_simulator_supports_small_seeds_and_seedless_resets():
     small = GymnasiumSimulator(Small, 5)
     assert "modulo 2**31" in " ".join(small.notes)
     one, other = small.observe(small.reset(np.array([7, 7 + 2**31], np.uint64)))
@@ -312,7 +312,7 @@ def test_seeds_of_other_kinds():
     assert len(np.unique(seedless.observe(seedless.reset(np.arange(5, dtype=np.uint64))))) == 5
 
 
-def test_an_environment_that_says_how_it_was_made_is_made_anew():
+def test_gymnasium_simulator_remakes_an_environment_from_its_spec():
     env = gymnasium.make("MountainCar-v0", max_episode_steps=33)
     simulator = GymnasiumSimulator(env)
     assert (simulator.name, simulator.horizon) == ("MountainCar-v0", 33)
@@ -321,13 +321,13 @@ def test_an_environment_that_says_how_it_was_made_is_made_anew():
         GymnasiumSimulator(Line())
 
 
-def test_the_horizon_is_the_time_limit_or_a_thousand():
+def test_gymnasium_simulator_horizon_is_the_time_limit_or_1000():
     assert GymnasiumSimulator(lambda: TimeLimit(Line(), 7)).horizon == 7
     unlimited = GymnasiumSimulator(Line)
     assert unlimited.horizon == 1000 and "cut after 1,000 steps" in unlimited.notes[0]
 
 
-def test_slow_environments_are_proved_by_fewer_steps_or_refused(monkeypatch):
+def test_gymnasium_simulator_proves_slow_environments_briefly_or_refuses(monkeypatch):
     class Slow(Line):
         def step(self, action):
             time.sleep(0.01)
@@ -341,20 +341,20 @@ def test_slow_environments_are_proved_by_fewer_steps_or_refused(monkeypatch):
         GymnasiumSimulator(Slow, 50)
 
 
-def test_what_was_seen_at_the_start_tells_environments_apart():
+def test_gymnasium_simulator_fingerprint_tells_environments_apart():
     same, again = (GymnasiumSimulator("CartPole-v1", h).fingerprint() for h in (50, 60))
-    heavier = GymnasiumSimulator(lambda: lengthened(gymnasium.make("CartPole-v1"))).fingerprint()
+    heavier = GymnasiumSimulator(lambda: lengthen_pole(gymnasium.make("CartPole-v1"))).fingerprint()
     assert all(np.array_equal(same[name], again[name]) for name in same)
     assert not np.array_equal(same["observations"], heavier["observations"])
 
 
-def lengthened(env):
+def lengthen_pole(env):
     env.unwrapped.length *= 1.1
     return env
 
 
 @pytest.mark.parametrize("environment", ["CartPole-v1", "LunarLander-v3"])
-def test_pictures_are_those_of_the_environment(environment):
+def test_gymnasium_simulator_pictures_match_the_environments_rendering(environment):
     pytest.importorskip("pygame")
     simulator = GymnasiumSimulator(environment, 20)
     states = []
@@ -378,7 +378,7 @@ def test_pictures_are_those_of_the_environment(environment):
     np.testing.assert_array_equal(backwards[::-1], drawn)
 
 
-def test_drawing_an_episode_goes_forward():
+def test_gymnasium_simulator_pictures_of_an_episode_step_forward_once():
     steps = 0
 
     class Drawn(Line):
@@ -407,14 +407,14 @@ def test_drawing_an_episode_goes_forward():
     np.testing.assert_array_equal(np.diff([picture[0, 0, 0] for picture in drawn]), 1)
 
 
-def test_what_cannot_be_drawn_says_so():
+def test_gymnasium_simulator_reports_environments_that_cannot_render():
     for kind, words in ((Line, "take render_mode"), (lambda render_mode=None: Line(), "no render_mode")):
         simulator = GymnasiumSimulator(kind, 5)
         with pytest.raises(UsageError, match=words):
             simulator.pictures(simulator.reset(SEEDS))
 
 
-def test_states_hold_their_history_once_and_branches_are_not_endless():
+def test_gymnasium_states_share_one_history_and_limit_branches():
     simulator = GymnasiumSimulator(Line, 400)
     state = simulator.reset(SEEDS[:1])
     states = [state]

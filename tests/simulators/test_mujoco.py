@@ -25,33 +25,33 @@ SEEDS = np.array([0, 1, 2, 12345, 2**32 + 7, 2**63 + 11], dtype=np.uint64)
 every_robot = pytest.mark.parametrize("name", ROBOTS)
 
 
-def gymnasiums(name):
+def make_gymnasium_environment(name):
     """Gymnasium's environment, without its wrappers."""
     return gymnasium.make(ROBOTS[name].environment, disable_env_checker=True).unwrapped
 
 
-def random_actions(simulator, *shape, seed=0, dtype=np.float32):
+def sample_actions(simulator, *shape, seed=0, dtype=np.float32):
     """[*shape, A], anywhere in the action space."""
     space = simulator.action_space
     drawn = np.random.default_rng(seed).uniform(space.low, space.high, (*shape, *space.shape))
     return drawn.astype(dtype)
 
 
-def moved(simulator, lanes=12, steps=8):
+def make_states_and_actions(simulator, lanes=12, steps=8):
     """States after some random steps, and actions to take there."""
     state = simulator.reset(np.arange(lanes, dtype=np.uint64))
-    for action in random_actions(simulator, steps, lanes, seed=1):
+    for action in sample_actions(simulator, steps, lanes, seed=1):
         state, _, _ = simulator.step(state, action)
-    return state, random_actions(simulator, lanes, seed=2)
+    return state, sample_actions(simulator, lanes, seed=2)
 
 
 @every_robot
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_step_is_gymnasiums_bit_for_bit(name, dtype):
+def test_mujoco_simulator_steps_match_gymnasium_bit_for_bit(name, dtype):
     """On and on from six resets, whether an episode has ended or not."""
     simulator = MuJoCo(name, threads=1)
-    env = gymnasiums(name)
-    actions = random_actions(simulator, len(SEEDS), STEPS, dtype=dtype)
+    env = make_gymnasium_environment(name)
+    actions = sample_actions(simulator, len(SEEDS), STEPS, dtype=dtype)
     state = simulator.reset(SEEDS)
     ended = []
     costs = []
@@ -74,18 +74,18 @@ def test_every_step_is_gymnasiums_bit_for_bit(name, dtype):
 
 
 @every_robot
-def test_spaces_are_gymnasiums_and_the_horizon_is_the_papers(name):
+def test_mujoco_simulator_has_gymnasium_spaces_and_the_papers_horizon(name):
     simulator = MuJoCo(name)
-    env = gymnasiums(name)
+    env = make_gymnasium_environment(name)
     assert simulator.action_space == env.action_space
     assert simulator.observation_space.shape == env.observation_space.shape
     assert simulator.horizon == 100
 
 
-def test_velocities_are_cut_at_10_in_the_observations_of_hopper_and_walker():
+def test_mujoco_simulator_clips_velocities_of_hopper_and_walker_at_10():
     for name, fastest in {"hopper": 10.0, "walker": 10.0, "half-cheetah": 30.0}.items():
         simulator = MuJoCo(name)
-        env = gymnasiums(name)
+        env = make_gymnasium_environment(name)
         state = simulator.reset(np.array([0]))
         _, velocities = simulator.physics.parts(state)
         velocities[:] = np.where(np.arange(velocities.shape[1]) % 2, 30.0, -30.0)
@@ -95,24 +95,24 @@ def test_velocities_are_cut_at_10_in_the_observations_of_hopper_and_walker():
         assert np.abs(simulator.exact_observation(state)).max() == fastest
 
 
-def uninterrupted(name, count, seed=0):
+def record_uninterrupted(name, count, seed=0):
     """(snapshots [n, S], actions [n, STEPS, A], and the states [STEPS, n, S], costs and ends that follow them).
 
     Gymnasium's own environment runs through, each time from another seed; on the way, at a random moment, it is asked
     where it is, and is never set back.
     """
     simulator = MuJoCo(name, threads=1)
-    env = gymnasiums(name)
+    env = make_gymnasium_environment(name)
     generator = np.random.default_rng(seed)
     physics = simulator.physics
     before = generator.integers(STEPS, size=count)
-    actions = random_actions(simulator, count, STEPS, seed=seed)
+    actions = sample_actions(simulator, count, STEPS, seed=seed)
     states = np.empty((STEPS + 1, count, physics.size))
     costs = np.empty((STEPS, count))
     ends = np.empty((STEPS, count), bool)
     for i in range(count):
         env.reset(seed=i)
-        for action in random_actions(simulator, before[i], seed=i):
+        for action in sample_actions(simulator, before[i], seed=i):
             env.step(action)
         mujoco.mj_getState(env.model, env.data, states[0, i], physics.whole)
         for t in range(STEPS):
@@ -122,7 +122,7 @@ def uninterrupted(name, count, seed=0):
     return states[0], actions, (states[1:], costs, ends)
 
 
-def restored(name, snapshots, actions):
+def run_from_snapshots(name, snapshots, actions):
     """The states, costs and ends that follow the snapshots."""
     simulator = MuJoCo(name)
     state = snapshots
@@ -133,7 +133,7 @@ def restored(name, snapshots, actions):
     return tuple(np.stack(part) for part in zip(*steps, strict=True))
 
 
-def bits(arrays):
+def digest_bytes(arrays):
     """A digest of their bytes."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
@@ -141,27 +141,27 @@ def bits(arrays):
 FRESH = """
 import sys
 import numpy as np
-from test_mujoco import ROBOTS, bits, restored
+from test_mujoco import ROBOTS, digest_bytes, run_from_snapshots
 
 with np.load(sys.argv[1]) as file:
     for name in ROBOTS:
-        print(name, bits(restored(name, file[f"{name} snapshots"], file[f"{name} actions"])))
+        print(name, digest_bytes(run_from_snapshots(name, file[f"{name} snapshots"], file[f"{name} actions"])))
 """
 
 
 @pytest.mark.timeout(1800)
-def test_random_snapshots_go_on_as_if_nothing_had_happened(tmp_path):
+def test_mujoco_snapshots_continue_bit_for_bit_here_and_in_a_fresh_process(tmp_path):
     """Restored in this process and in a fresh one: the bits of 100 steps are those of a simulation that ran through."""
     given = {}
     lines = []
     for name in ROBOTS:
-        snapshots, actions, expected = uninterrupted(name, SNAPSHOTS)
+        snapshots, actions, expected = record_uninterrupted(name, SNAPSHOTS)
         assert len(np.unique(snapshots, axis=0)) == SNAPSHOTS
-        here = restored(name, snapshots, actions)
+        here = run_from_snapshots(name, snapshots, actions)
         for found, ran_through in zip(here, expected, strict=True):
             np.testing.assert_array_equal(found, ran_through, err_msg=name)
         given |= {f"{name} snapshots": snapshots, f"{name} actions": actions}
-        lines.append(f"{name} {bits(here)}")
+        lines.append(f"{name} {digest_bytes(here)}")
     np.savez(tmp_path / "snapshots.npz", **given)
     fresh = subprocess.run(
         [sys.executable, "-c", FRESH, tmp_path / "snapshots.npz"],
@@ -176,14 +176,14 @@ def test_random_snapshots_go_on_as_if_nothing_had_happened(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["hopper", "walker"])
-def test_without_the_warm_start_a_snapshot_would_drift(name):
+def test_mujoco_snapshot_without_its_warm_start_drifts(name):
     """So the test above can fail. It is a drift in the last digits only, easily overlooked."""
     simulator = MuJoCo(name)
-    state, _ = moved(simulator)
+    state, _ = make_states_and_actions(simulator)
     physics = simulator.physics
     cold = state.copy()
     cold[:, 1 + physics.model.nq + physics.model.nv :] = 0.0
-    for action in random_actions(simulator, 20, len(state), seed=3):
+    for action in sample_actions(simulator, 20, len(state), seed=3):
         state = simulator.step(state, action)[0]
         cold = simulator.step(cold, action)[0]
     positions = physics.parts(state)[0]
@@ -192,8 +192,8 @@ def test_without_the_warm_start_a_snapshot_would_drift(name):
 
 
 @every_robot
-def test_neither_threads_nor_the_split_of_a_batch_change_a_bit(name):
-    state, action = moved(MuJoCo(name, threads=1))
+def test_mujoco_simulator_results_do_not_depend_on_threads_or_batch_splits(name):
+    state, action = make_states_and_actions(MuJoCo(name, threads=1))
     expected = MuJoCo(name, threads=1).step(state, action)
     for threads in (2, 3):
         simulator = MuJoCo(name, threads=threads)
@@ -204,7 +204,7 @@ def test_neither_threads_nor_the_split_of_a_batch_change_a_bit(name):
                 np.testing.assert_array_equal(np.concatenate(pieces), all_of_them)
 
 
-def test_no_threads_are_refused():
+def test_mujoco_simulator_refuses_zero_threads():
     with pytest.raises(UsageError, match="0 threads cannot step hopper; give at least 1"):
         MuJoCo("hopper", threads=0)
 
@@ -212,11 +212,11 @@ def test_no_threads_are_refused():
 @every_robot
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("value", [1e12, -1e200, np.inf, np.nan])
-def test_a_simulation_that_diverges_costs_nan_and_is_done(name, threads, value, monkeypatch, tmp_path):
+def test_mujoco_simulator_divergence_costs_nan_and_ends_the_episode(name, threads, value, monkeypatch, tmp_path):
     """The lanes beside it are untouched, in that step and in the next, and MuJoCo leaves no log behind."""
     monkeypatch.chdir(tmp_path)
     simulator = MuJoCo(name, threads=threads)
-    state, action = moved(simulator)
+    state, action = make_states_and_actions(simulator)
     expected = simulator.step(state, action)
     for part in simulator.physics.parts(state):
         broken = state.copy()
@@ -233,10 +233,10 @@ def test_a_simulation_that_diverges_costs_nan_and_is_done(name, threads, value, 
 
 
 @every_robot
-def test_actions_outside_the_box_act_as_clipped_ones(name):
+def test_mujoco_simulator_clips_actions_to_the_box(name):
     simulator = MuJoCo(name)
-    state, _ = moved(simulator)
-    wild = 5 * random_actions(simulator, len(state), seed=2)
+    state, _ = make_states_and_actions(simulator)
+    wild = 5 * sample_actions(simulator, len(state), seed=2)
     clipped = np.clip(wild, simulator.action_space.low, simulator.action_space.high)
     assert (wild != clipped).any(axis=0).all() and (wild == clipped).any()
     kept = wild.copy()
@@ -246,7 +246,7 @@ def test_actions_outside_the_box_act_as_clipped_ones(name):
 
 
 @pytest.mark.parametrize("package", ["mujoco", "imageio"])
-def test_a_missing_package_is_one_sentence(package, monkeypatch, capsys, tmp_path):
+def test_mujoco_simulator_reports_a_missing_package_in_one_sentence(package, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     sentence = "this task needs MuJoCo: pip install 'aggrevated[mujoco]'"
@@ -259,7 +259,7 @@ def test_a_missing_package_is_one_sentence(package, monkeypatch, capsys, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_renderer_that_is_not_there_is_one_sentence():
+def test_mujoco_simulator_reports_a_missing_renderer_in_one_sentence():
     script = "from aggrevated.simulators.mujoco import MuJoCo; MuJoCo('hopper').physics"
     found = subprocess.run(
         [sys.executable, "-c", script], env=os.environ | {"MUJOCO_GL": "nonsense"}, capture_output=True, text=True
@@ -271,19 +271,19 @@ def test_a_renderer_that_is_not_there_is_one_sentence():
     )
 
 
-def test_a_robot_that_does_not_exist():
+def test_mujoco_simulator_refuses_an_unknown_robot():
     with pytest.raises(UsageError, match="there is no robot 'ant'; those that there are: hopper, walker"):
         MuJoCo("ant")
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
-def test_a_number_of_threads_that_cannot_be_is_one_sentence(given, monkeypatch):
+def test_mujoco_simulator_refuses_an_invalid_threads_variable(given, monkeypatch):
     monkeypatch.setenv(THREADS_VARIABLE, given)
     with pytest.raises(UsageError, match=r"^AGGREVATED_THREADS is '.+', but must be a whole number of at least 1$"):
         MuJoCo("hopper")
 
 
-def test_the_environment_sets_the_threads_and_else_there_is_one_for_each_core(monkeypatch):
+def test_mujoco_simulator_takes_threads_from_the_variable_or_one_per_core(monkeypatch):
     monkeypatch.setenv(THREADS_VARIABLE, "3")
     assert MuJoCo("hopper").threads == 3
     monkeypatch.setenv(THREADS_VARIABLE, "")

@@ -32,7 +32,7 @@ class Ruled(Lucky):
         return np.column_stack([state[:, 0] != 0, np.ones((len(state), 2), bool)])
 
 
-def behind_a_view(simulator):
+def wrap_in_view(simulator):
     return PartialObservationSimulator(simulator, simulator.observe, simulator.observation_space, "seen")
 
 
@@ -79,25 +79,25 @@ class Forwarding:
 
 
 WRAPPINGS = {
-    "Partial": behind_a_view,
-    "Partial of Partial": lambda simulator: behind_a_view(behind_a_view(simulator)),
+    "Partial": wrap_in_view,
+    "Partial of Partial": lambda simulator: wrap_in_view(wrap_in_view(simulator)),
     "one of the user's own": Plain,
-    "one of the user's own around a Partial": lambda simulator: Plain(behind_a_view(simulator)),
-    "a Partial of the user's own": lambda simulator: behind_a_view(Plain(simulator)),
+    "one of the user's own around a Partial": lambda simulator: Plain(wrap_in_view(simulator)),
+    "a Partial of the user's own": lambda simulator: wrap_in_view(Plain(simulator)),
     "by __getattr__": Forwarding,
 }
-wrapped = pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPINGS)
+every_wrapping = pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPINGS)
 
 
-def test_a_simulator_that_has_a_capability_is_found_itself():
+def test_find_action_mask_and_find_reseedable_return_the_able_simulator():
     simulator = Ruled()
     assert isinstance(simulator, HasActionMask) and isinstance(simulator, Reseedable)
     assert find_action_mask(simulator) is simulator and find_reseedable(simulator) is simulator
     assert find_action_mask(Lucky()) is None and find_reseedable(Lucky()) is not None
 
 
-@wrapped
-def test_one_that_has_none_has_none_in_any_wrapper(wrap):
+@every_wrapping
+def test_wrappers_of_a_plain_simulator_have_no_optional_abilities(wrap):
     simulator = wrap(TinyMdp())
     assert find_action_mask(simulator) is None and find_reseedable(simulator) is None
     with pytest.raises(UsageError, match="is left to chance"):
@@ -105,15 +105,15 @@ def test_one_that_has_none_has_none_in_any_wrapper(wrap):
     assert roll_in(simulator, RollInPolicy(None, linear_policy().float().actor()), SEEDS).action_mask.shape[2] == 0
 
 
-def test_wrappers_are_wrappers_and_need_no_capability():
-    for wrap in (behind_a_view, Plain):
+def test_simulator_wrapper_needs_no_optional_abilities():
+    for wrap in (wrap_in_view, Plain):
         simulator = wrap(Ruled())
         assert isinstance(simulator, SimulatorWrapper) and isinstance(simulator, Simulator)
         assert not isinstance(simulator, HasActionMask | Reseedable)
     assert not isinstance(Ruled(), SimulatorWrapper)
 
 
-def test_a_wrapper_that_has_its_own_is_asked_first():
+def test_roll_in_uses_the_action_mask_of_the_outermost_wrapper():
     class Stricter(Plain):
         def action_mask(self, state):
             return np.tile([False, True, False], (len(state), 1))
@@ -122,8 +122,8 @@ def test_a_wrapper_that_has_its_own_is_asked_first():
     assert (found.actions[found.mask] == 1).all()
 
 
-@wrapped
-def test_roll_ins_keep_to_the_same_rules(wrap):
+@every_wrapping
+def test_roll_in_obeys_the_action_mask_behind_any_wrapper(wrap):
     mixture = RollInPolicy(None, linear_policy().float().actor())
     full = roll_in(Ruled(), mixture, SEEDS)
     found = roll_in(wrap(Ruled()), mixture, SEEDS)
@@ -132,8 +132,8 @@ def test_roll_ins_keep_to_the_same_rules(wrap):
     np.testing.assert_array_equal(found.actions, full.actions)
 
 
-@wrapped
-def test_roll_outs_meet_the_same_luck(wrap):
+@every_wrapping
+def test_monte_carlo_oracle_reseeds_identically_behind_any_wrapper(wrap):
     """A second roll-out needs other luck: behind a wrapper it is that of the simulator itself, bit for bit."""
     mdp = TabularSimulator(*(array[0] for array in make_random_mdps(1, 4, 3, 0)), horizon=6)
     policy = randomise(FeedForwardPolicy(24, CategoricalHead(3)), 1)

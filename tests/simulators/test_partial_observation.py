@@ -26,11 +26,11 @@ SEEDS = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
 H = 150
 
 
-def expert():
+def load_acrobot_expert():
     return load_expert("acrobot", Acrobot(H))
 
 
-def test_link_positions_by_hand():
+def test_partial_acrobot_shows_hand_computed_link_positions():
     """Cosine and sine of 0 and 90°, then of 180° and −45°; whatever the velocities."""
     state = np.array([[0.0, pi / 2, 1.0, 2.0], [pi, -pi / 4, -3.0, 4.0]])
     half = sqrt(0.5)
@@ -39,7 +39,7 @@ def test_link_positions_by_hand():
     assert seen.dtype == np.float32
 
 
-def test_it_shows_the_view_and_passes_the_rest_on():
+def test_partial_observation_simulator_changes_only_the_observations():
     full = Acrobot(H)
     partial = make_partial_acrobot(H)
     state = full.reset(SEEDS)
@@ -55,7 +55,7 @@ def test_it_shows_the_view_and_passes_the_rest_on():
     np.testing.assert_array_equal(partial.observe(state * [1, 1, 9, -9]), partial.observe(state))  # no velocities
 
 
-def blind(kind):
+def make_velocity_blind_policies(kind):
     """Two policies with the same weights: one has weight 0 on the velocities, the other does not see them."""
     head = CategoricalHead(3)
     makers = {
@@ -81,33 +81,33 @@ def blind(kind):
 
 @pytest.mark.parametrize("kind", ["mlp", "window", "lstm", "gru"])
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
-def test_a_policy_that_ignores_the_velocities_does_the_same_with_and_without_them(kind, alpha):
-    full, partial = blind(kind)
-    one = roll_in(Acrobot(H), RollInPolicy(expert(), full.actor(), alpha), SEEDS)
-    other = roll_in(make_partial_acrobot(H), RollInPolicy(expert(), partial.actor(), alpha), SEEDS)
+def test_roll_in_of_a_velocity_blind_policy_is_the_same_without_velocities(kind, alpha):
+    full, partial = make_velocity_blind_policies(kind)
+    one = roll_in(Acrobot(H), RollInPolicy(load_acrobot_expert(), full.actor(), alpha), SEEDS)
+    other = roll_in(make_partial_acrobot(H), RollInPolicy(load_acrobot_expert(), partial.actor(), alpha), SEEDS)
     for name in ("states", "actions", "costs", "mask", "by_expert"):
         np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
     np.testing.assert_array_equal(other.observations, one.observations[..., :4])
     assert alpha == 0.0 or not one.mask.all()  # with the expert's help episodes end at different times
 
 
-def test_the_expert_sees_the_state():
+def test_partial_observation_simulator_shows_the_expert_the_full_state():
     """It plays as on the full simulator, and gives the same Q*; without velocities it could not even be asked."""
     alone = [
-        roll_in(simulator, RollInPolicy(expert(), None, 1.0), SEEDS)
+        roll_in(simulator, RollInPolicy(load_acrobot_expert(), None, 1.0), SEEDS)
         for simulator in (Acrobot(H), make_partial_acrobot(H))
     ]
     np.testing.assert_array_equal(alone[0].actions, alone[1].actions)
     assert alone[1].states.shape[2:] == (4,) and alone[1].observations.shape[2:] == (4,)
-    q_full, q_partial = (QStarOracle(expert())(trajectories).values for trajectories in alone)
+    q_full, q_partial = (QStarOracle(load_acrobot_expert())(trajectories).values for trajectories in alone)
     np.testing.assert_array_equal(q_full, q_partial)
     mask = alone[1].mask
-    by_hand = -expert().network(Acrobot().observe(alone[1].states[mask]))
+    by_hand = -load_acrobot_expert().network(Acrobot().observe(alone[1].states[mask]))
     np.testing.assert_array_equal(q_partial[mask], by_hand)
     assert alone[1].returns.mean() > -110
 
 
-def test_a_run_is_set_up_with_the_full_state_for_the_oracle_and_link_positions_for_the_learner():
+def test_build_algorithm_inputs_shows_the_oracle_the_state_the_learner_the_view():
     setup = build_algorithm_inputs(resolve_config("acrobot-partial", "aggrevated", horizon=20))
     assert setup.problem.simulator.observation_space.shape == (4,)
     assert setup.problem.expert.network.weights[0].shape[0] == 6
@@ -120,13 +120,13 @@ def test_a_run_is_set_up_with_the_full_state_for_the_oracle_and_link_positions_f
 
 
 @pytest.mark.parametrize("kind", POLICIES)
-def test_every_kind_of_policy_fits_what_is_seen(kind):
+def test_partial_acrobot_observations_fit_every_kind_of_policy(kind):
     policy = random_policy(make_partial_acrobot(H), kind, (8,), seed=0)
     found = roll_in(make_partial_acrobot(10), RollInPolicy(None, policy.actor()), SEEDS)
     assert found.observations.shape == (20, 10, 4)
 
 
-def test_illegal_actions_stay_illegal_behind_a_view():
+def test_partial_observation_simulator_keeps_illegal_actions_illegal():
     """`roll_in` asks the simulator what is legal: a view of the state must not make an illegal action legal."""
 
     class OnlyAction2(TinyMdp):
@@ -144,6 +144,6 @@ def test_illegal_actions_stay_illegal_behind_a_view():
     np.testing.assert_array_equal(found.actions, full.actions)
 
 
-def test_without_illegal_actions_a_view_adds_none():
-    found = roll_in(make_partial_acrobot(5), RollInPolicy(expert(), None, 1.0), SEEDS)
+def test_partial_observation_simulator_adds_no_action_mask():
+    found = roll_in(make_partial_acrobot(5), RollInPolicy(load_acrobot_expert(), None, 1.0), SEEDS)
     assert found.action_mask.shape == (20, 5, 0)

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from aggrevated.core.errors import UsageError
 from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
@@ -16,8 +15,6 @@ from aggrevated.simulators.tabular import (
     TabularSimulator,
     greedy_policy,
     hash_to_uniform,
-    make_binary_tree,
-    make_one_step_mdp,
     make_random_mdps,
     optimal_q,
     policy_q_values,
@@ -33,13 +30,13 @@ ACTIONS = 2
 HORIZON = 3
 
 
-def tiny(seed, horizon=HORIZON):
+def make_tiny_mdp(seed, horizon=HORIZON):
     """(transitions, costs, start, a random policy) of one MDP."""
     p, c, start = (array[0] for array in make_random_mdps(1, STATES, ACTIONS, seed))
     return p, c, start, np.random.default_rng(seed).dirichlet(np.ones(ACTIONS), (horizon, STATES))
 
 
-def every_trajectory(p, c, start, policy):
+def iter_trajectories(p, c, start, policy):
     """(probability, cost, states) of all of them, by the definition."""
     steps = range(len(policy))
     for states in product(range(STATES), repeat=len(policy)):
@@ -49,47 +46,47 @@ def every_trajectory(p, c, start, policy):
             yield chance, sum(c[states[t], actions[t]] for t in steps), states
 
 
-def cost_from(p, c, policy, t, s, a):
+def q_by_enumeration(p, c, policy, t, s, a):
     """Q^π_t(s, a), by trajectories that start at t in s with a."""
     forced = policy[t:].copy()
     forced[0, s] = np.eye(ACTIONS)[a]
-    return sum(chance * cost for chance, cost, _ in every_trajectory(p, c, np.eye(STATES)[s], forced))
+    return sum(chance * cost for chance, cost, _ in iter_trajectories(p, c, np.eye(STATES)[s], forced))
 
 
-def everywhere(value):
+def tabulate(value):
     return np.array(
         [[[value(t, s, a) for a in range(ACTIONS)] for s in range(STATES)] for t in range(HORIZON)]
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_q_of_a_policy_is_the_mean_over_every_trajectory(seed):
-    p, c, _, policy = tiny(seed)
-    by_hand = everywhere(lambda t, s, a: cost_from(p, c, policy, t, s, a))
+def test_policy_q_values_are_the_mean_over_all_trajectories(seed):
+    p, c, _, policy = make_tiny_mdp(seed)
+    by_hand = tabulate(lambda t, s, a: q_by_enumeration(p, c, policy, t, s, a))
     np.testing.assert_allclose(policy_q_values(p, c, policy), by_hand, atol=1e-13)
 
 
-def test_optimal_q_is_the_least_over_every_deterministic_policy():
-    p, c, _, _ = tiny(5)
+def test_optimal_q_is_the_minimum_over_all_deterministic_policies():
+    p, c, _, _ = make_tiny_mdp(5)
     choices = product(range(ACTIONS), repeat=HORIZON * STATES)
     policies = [np.eye(ACTIONS)[np.reshape(choice, (HORIZON, STATES))] for choice in choices]
-    least = everywhere(lambda t, s, a: min(cost_from(p, c, policy, t, s, a) for policy in policies))
+    least = tabulate(lambda t, s, a: min(q_by_enumeration(p, c, policy, t, s, a) for policy in policies))
     np.testing.assert_allclose(optimal_q(p, c, HORIZON), least, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_d_t_and_mu_are_sums_over_every_trajectory(seed):
-    p, c, start, policy = tiny(seed)
+def test_state_distributions_and_total_cost_are_sums_over_all_trajectories(seed):
+    p, c, start, policy = make_tiny_mdp(seed)
     d = np.zeros((HORIZON, STATES))
     mu = 0.0
-    for chance, cost, states in every_trajectory(p, c, start, policy):
+    for chance, cost, states in iter_trajectories(p, c, start, policy):
         d[np.arange(HORIZON), states] += chance
         mu += chance * cost
     np.testing.assert_allclose(state_distributions(p, start, policy), d, atol=1e-14)
     assert total_cost(p, c, start, policy) == pytest.approx(mu, abs=1e-13)
 
 
-def test_the_known_answers_of_the_tiny_mdp():
+def test_dynamic_programming_gives_the_known_answers_of_the_tiny_mdp():
     """Its episodes can end: what is missing from 1 in the transitions costs nothing any more."""
     q = optimal_q(transitions(), COST, 3)
     np.testing.assert_array_equal(q, Q_STAR)
@@ -102,7 +99,7 @@ def test_the_known_answers_of_the_tiny_mdp():
     )
 
 
-def test_leading_axes_are_as_many_mdps_one_by_one():
+def test_dynamic_programming_solves_a_batch_of_mdps_as_one_by_one():
     p, c, start = (array.reshape(2, 3, *array.shape[1:]) for array in make_random_mdps(6, 4, 3, 0))
     policy = np.random.default_rng(0).dirichlet(np.ones(3), (2, 3, 5, 4))
     together = optimal_q(p, c, 5), policy_q_values(p, c, policy), state_distributions(p, start, policy)
@@ -119,7 +116,7 @@ def test_leading_axes_are_as_many_mdps_one_by_one():
         assert mu[i] == pytest.approx(total_cost(p[i], c[i], start[i], policy[i]))
 
 
-def test_many_policies_on_one_mdp():
+def test_dynamic_programming_evaluates_many_policies_on_one_mdp():
     p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 0))
     policies = np.random.default_rng(0).dirichlet(np.ones(3), (7, 5, 4))
     mu = total_cost(p, c, start, policies)
@@ -129,11 +126,11 @@ def test_many_policies_on_one_mdp():
         np.testing.assert_allclose(q[i], policy_q_values(p, c, policies[i]))
 
 
-def test_greedy_takes_the_first_of_several():
+def test_greedy_policy_takes_the_first_of_equal_actions():
     np.testing.assert_array_equal(greedy_policy(np.array([[2.0, 1.0, 1.0]])), [[0, 1, 0]])
 
 
-def test_draw_is_as_frequent_as_probable_and_never_the_impossible():
+def test_sample_categorical_matches_the_probabilities():
     probabilities = np.broadcast_to([0.2, 0.0, 0.5, 0.3, 0.0], (40_000, 5))
     counts = np.bincount(sample_categorical(probabilities, np.random.default_rng(0)), minlength=5)
     assert counts[1] == counts[4] == 0
@@ -148,40 +145,13 @@ def chi_square(counts, probabilities):
 # ---- the MDPs of the theorems
 
 
-def test_random_mdps_are_mdps_with_costs_in_0_1():
+def test_make_random_mdps_gives_valid_mdps_with_costs_in_0_1():
     p, c, start = make_random_mdps(5, 4, 3, 1)
     assert p.shape == (5, 4, 3, 4) and c.shape == (5, 4, 3) and start.shape == (5, 4)
     np.testing.assert_allclose(p.sum(axis=3), 1)
     np.testing.assert_allclose(start.sum(axis=1), 1)
     assert c.min() >= 0 and c.max() <= 1 and c.std() > 0.2
     assert not np.allclose(p[0], make_random_mdps(5, 4, 3, 2)[0][0])
-
-
-def test_the_tree_by_hand():
-    """Leaves .4 .1 | .9 .3: left is .1 at best, right .3; the optimum goes left, then right."""
-    tree = make_binary_tree(np.array([0.4, 0.1, 0.9, 0.3]))
-    assert tree.horizon == 3 and tree.costs.shape == (7, 2)
-    np.testing.assert_array_equal(tree.q_star[0, 0], [0.1, 0.3])
-    np.testing.assert_array_equal(tree.q_star[1, 1:3], [[0.4, 0.1], [0.9, 0.3]])
-    np.testing.assert_array_equal(tree.q_star[2, 3:, 0], [0.4, 0.1, 0.9, 0.3])
-    pi_star = greedy_policy(tree.q_star)
-    np.testing.assert_array_equal(state_distributions(tree.transitions, tree.start, pi_star), np.eye(7)[[0, 1, 4]])
-    uniformly = np.full((3, 7, 2), 0.5)
-    assert total_cost(tree.transitions, tree.costs, tree.start, uniformly) == pytest.approx(1.7 / 4)
-
-
-@pytest.mark.parametrize("leaves", [0, 3, 2048])
-def test_a_tree_needs_a_power_of_two_of_leaves(leaves):
-    with pytest.raises(UsageError, match=f"power of two of leaves, here at most 1024, not {leaves}"):
-        make_binary_tree(np.zeros(leaves))
-
-
-def test_the_one_step_instance_by_hand():
-    mdp = make_one_step_mdp(np.array([2, 0]), 0.125, 3)
-    np.testing.assert_array_equal(mdp.q_star, [[[0.5, 0.5, 0.375], [0.375, 0.5, 0.5]]])
-    np.testing.assert_array_equal(mdp.start, [0.5, 0.5])
-    assert mdp.horizon == 1
-    assert total_cost(mdp.transitions, mdp.costs, mdp.start, greedy_policy(mdp.q_star)) == 0.375
 
 
 # ---- as a simulator
@@ -193,24 +163,24 @@ def mdp():
     return TabularSimulator(p, c, start, horizon=3)
 
 
-def seeds(n, start=0):
+def make_seeds(n, start=0):
     return np.arange(start, start + n, dtype=np.uint64)
 
 
-def at(s, t, keys):
+def make_states(s, t, keys):
     return np.stack([np.full(len(keys), s), np.full(len(keys), t), keys], axis=1).astype(np.uint64)
 
 
-def test_it_is_a_simulator(mdp):
+def test_tabular_simulator_conforms_to_protocol(mdp):
     assert isinstance(mdp, Simulator)
     assert mdp.action_space.n == 2 and mdp.observation_space.shape == (9,)
 
 
 @pytest.mark.parametrize("t", [0, 2])
-def test_next_states_and_costs_are_as_frequent_as_probable_and_independent(mdp, t):
+def test_tabular_simulator_next_states_and_costs_match_the_probabilities(mdp, t):
     n = 20_000
     for s, a in np.ndindex(3, 2):
-        following, cost, done = mdp.step(at(s, t, seeds(n)), np.full(n, a))
+        following, cost, done = mdp.step(make_states(s, t, make_seeds(n)), np.full(n, a))
         assert not done.any() and (following[:, 1] == t + 1).all()
         counts = np.bincount(following[:, 0].astype(int), minlength=3)
         assert chi_square(counts, mdp.transitions[s, a]) < 16  # 2 degrees of freedom: 1 in 3,000
@@ -220,18 +190,18 @@ def test_next_states_and_costs_are_as_frequent_as_probable_and_independent(mdp, 
         assert abs(np.corrcoef(cost, following[:, 0])[0, 1]) < 4 / np.sqrt(n)
 
 
-def test_first_states_are_as_frequent_as_probable(mdp):
-    counts = np.bincount(mdp.reset(seeds(20_000))[:, 0].astype(int), minlength=3)
+def test_tabular_simulator_first_states_match_the_probabilities(mdp):
+    counts = np.bincount(mdp.reset(make_seeds(20_000))[:, 0].astype(int), minlength=3)
     assert chi_square(counts, mdp.start) < 16
 
 
-def test_an_episode_has_the_distributions_and_the_cost_of_dynamic_programming(mdp):
+def test_tabular_simulator_episodes_match_dynamic_programming(mdp):
     """Luck at one step tells nothing about the luck of another."""
     n = 20_000
     actions = np.random.default_rng(0).integers(2, size=(3, 20_000))
     uniformly = np.full((3, 3, 2), 0.5)
     d = state_distributions(mdp.transitions, mdp.start, uniformly)
-    state = mdp.reset(seeds(n))
+    state = mdp.reset(make_seeds(n))
     total = np.zeros(n)
     for t in range(3):
         assert chi_square(np.bincount(state[:, 0].astype(int), minlength=3), d[t]) < 16
@@ -241,46 +211,48 @@ def test_an_episode_has_the_distributions_and_the_cost_of_dynamic_programming(md
     assert abs(total.mean() - mu) < 4 * total.std() / np.sqrt(n)
 
 
-def test_the_luck_of_different_steps_and_neighbouring_keys_is_unrelated():
+def test_hash_to_uniform_is_uncorrelated_between_steps_and_keys():
     drawn = np.stack(
-        [hash_to_uniform(seeds(20_000), index) for index in range(5)] + [hash_to_uniform(seeds(20_000, 1), 0)]
+        [hash_to_uniform(make_seeds(20_000), index) for index in range(5)] + [hash_to_uniform(make_seeds(20_000, 1), 0)]
     )
     assert drawn.min() >= 0 and drawn.max() < 1
     assert np.abs(drawn.mean(axis=1) - 0.5).max() < 4 / np.sqrt(12 * 20_000)
     assert np.abs(np.corrcoef(drawn) - np.eye(6)).max() < 4 / np.sqrt(20_000)
 
 
-def test_reseed_changes_the_luck_and_nothing_else(mdp):
-    state = at(1, 1, seeds(500))
+def test_tabular_simulator_reseed_changes_only_the_randomness(mdp):
+    state = make_states(1, 1, make_seeds(500))
     action = np.zeros(500, int)
-    other = mdp.reseed(state, seeds(500, 10_000))
+    other = mdp.reseed(state, make_seeds(500, 10_000))
     np.testing.assert_array_equal(other[:, :2], state[:, :2])
-    np.testing.assert_array_equal(state, at(1, 1, seeds(500)))  # its input is as it was
+    np.testing.assert_array_equal(state, make_states(1, 1, make_seeds(500)))  # its input is as it was
     np.testing.assert_array_equal(mdp.observe(other), mdp.observe(state))
     first = mdp.step(state, action)
     second = mdp.step(other, action)
     assert (first[0][:, 0] != second[0][:, 0]).mean() > 0.1 and (first[1] != second[1]).mean() > 0.1
-    for again, before in zip(mdp.step(mdp.reseed(other, seeds(500)), action), first, strict=True):
+    for again, before in zip(mdp.step(mdp.reseed(other, make_seeds(500)), action), first, strict=True):
         np.testing.assert_array_equal(again, before)
 
 
-def test_what_is_seen_is_which_time_and_state_it_is(mdp):
+def test_tabular_simulator_observation_is_one_hot_of_time_and_state(mdp):
     for t, s in np.ndindex(3, 3):
-        np.testing.assert_array_equal(mdp.observe(at(s, t, seeds(1))), np.eye(9, dtype=np.float32)[[3 * t + s]])
+        np.testing.assert_array_equal(
+            mdp.observe(make_states(s, t, make_seeds(1))), np.eye(9, dtype=np.float32)[[3 * t + s]]
+        )
 
 
-def test_the_expert_knows_q_star_at_its_time_and_takes_the_cheapest(mdp):
+def test_tabular_expert_knows_q_star_and_takes_the_cheapest_action(mdp):
     expert = TabularExpert(mdp)
     for t, s in np.ndindex(3, 3):
-        np.testing.assert_array_equal(expert.q(at(s, t, seeds(1)))[0], mdp.q_star[t, s])
-        assert expert.act(at(s, t, seeds(1)), t)[0] == mdp.q_star[t, s].argmin()
+        np.testing.assert_array_equal(expert.q(make_states(s, t, make_seeds(1)))[0], mdp.q_star[t, s])
+        assert expert.act(make_states(s, t, make_seeds(1)), t)[0] == mdp.q_star[t, s].argmin()
 
 
 @pytest.mark.parametrize(("advantage", "rollouts"), [(False, 1), (False, 2), (True, 2)])
-def test_rolling_the_expert_out_is_unbiased_for_q_star(mdp, advantage, rollouts):
+def test_monte_carlo_oracle_is_unbiased_for_q_star_of_a_tabular_mdp(mdp, advantage, rollouts):
     expert = TabularExpert(mdp)
     policy = FeedForwardPolicy(9, CategoricalHead(2), hidden=())
-    trajectories = roll_in(mdp, RollInPolicy(None, policy.actor(), 0.0), seeds(3000))
+    trajectories = roll_in(mdp, RollInPolicy(None, policy.actor(), 0.0), make_seeds(3000))
     asked = MonteCarloOracle(mdp, expert, rollouts=rollouts, advantage=advantage)(trajectories)
     s = trajectories.states[..., 0].astype(int)
     t = trajectories.states[..., 1].astype(int)

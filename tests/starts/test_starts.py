@@ -67,7 +67,7 @@ def test_every_demonstration_is_learned_from_however_many_there_are(monkeypatch)
             drawn.append(trajectories.seeds)
         return best_action_nll_loss(policy, trajectories, cost_to_go)
 
-    monkeypatch.setattr(module, "likelihood", watched)
+    monkeypatch.setattr(module, "best_action_nll_loss", watched)
     policy = random_policy(TinyMdp(), "mlp", (), seed=0)
     assert pretrain_policy(policy, TinyMdp(), TinyExpert(), 1400, 350) == (3 * 1400, 3 * 1400)
     assert len(drawn) == 350

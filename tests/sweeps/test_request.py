@@ -6,32 +6,40 @@ import pytest
 
 from aggrevated.cli import parse_command
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.sweeps.request import SweepRequest
-from helpers.fake_runs import asked
+from aggrevated.sweeps.request import SweepRequest, choose_search
+from aggrevated.sweeps.search_space import parse_variations
+from aggrevated.tasks import find_task
+from helpers.fake_runs import make_request
 
 RATES = "learning-rate=0.001,0.01"
 UPDATES = "update=regular,exponentiated"
 
 
-def test_what_has_no_effect_beside_a_choice_is_left_out_there() -> None:
-    what = asked(RATES, UPDATES)
-    assert what.effective({"learning_rate": 0.01, "update": "regular"}) == {"learning_rate": 0.01, "update": "regular"}
-    assert what.effective({"learning_rate": 0.01, "update": "exponentiated"}) == {"update": "exponentiated"}
-    config, kept = what.resolved({"learning_rate": 0.01, "update": "exponentiated"})
+def test_effective_parameters_leave_out_what_has_no_effect_beside_a_choice() -> None:
+    asked = make_request(RATES, UPDATES)
+    both = {"learning-rate": "0.01", "update": "regular"}
+    assert asked.effective(both) == both
+    assert asked.effective({"learning-rate": "0.01", "update": "exponentiated"}) == {"update": "exponentiated"}
+    config, kept = asked.resolve({"learning_rate": 0.01, "update": "exponentiated"})
     assert config.update.name == "exponentiated" and "learning_rate" not in kept and kept["iterations"] == 2
 
 
-def test_what_is_fixed_is_left_out_as_well_where_it_has_no_effect() -> None:
-    what = asked("update=natural,exponentiated", delta_kl=0.01)
-    what.check()
-    assert what.resolved({"update": "natural"})[0].update.delta_kl == 0.01
-    assert "delta_kl" not in what.resolved({"update": "exponentiated"})[1]
+def test_effective_parameters_of_ranges_have_few_digits() -> None:
+    asked = make_request("learning-rate=1e-4..1e-1:log", search="tpe", update="regular")
+    assert asked.effective({"learning-rate": 0.00123456789}) == {"learning-rate": 0.001235}
 
 
-def test_the_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
-    what = asked("alpha-schedule=geometric,linear", "alpha-decay=0.1..0.9:2", alpha_start=0.5)
-    what.check()
-    assert what.effective({"alpha_schedule": "linear", "alpha_decay": 0.1}) == {"alpha_schedule": "linear"}
+def test_fixed_settings_are_left_out_where_they_have_no_effect() -> None:
+    asked = make_request("update=natural,exponentiated", delta_kl=0.01)
+    asked.check()
+    assert asked.resolve({"update": "natural"})[0].update.delta_kl == 0.01
+    assert "delta_kl" not in asked.resolve({"update": "exponentiated"})[1]
+
+
+def test_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
+    asked = make_request("alpha-schedule=geometric,linear", "alpha-decay=0.1..0.9:2", alpha_start=0.5)
+    asked.check()
+    assert asked.effective({"alpha-schedule": "linear", "alpha-decay": 0.1}) == {"alpha-schedule": "linear"}
 
 
 @pytest.mark.parametrize(
@@ -53,12 +61,12 @@ def test_the_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
         (
             ("alpha-start=0..0.5",),
             {},
-            "a grid needs the number of points: --vary alpha_start=0.0..0.5:5; or choose --search tpe",
+            "a grid needs the number of points: --vary alpha-start=0..0.5:5; or choose --search tpe",
         ),
         (
             ("alpha-start=0..0.5:5",),
             {"search": "tpe"},
-            "the points of --vary alpha_start=0.0..0.5:5 have no effect on --search tpe",
+            "the points of --vary alpha-start=0..0.5:5 have no effect on --search tpe",
         ),
         ((UPDATES,), {"search": "bayes"}, "unknown search 'bayes': choose one of grid, tpe"),
         ((UPDATES,), {"trials": 0}, "--trials is 0, but must be at least 1"),
@@ -66,36 +74,71 @@ def test_the_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
         ((UPDATES,), {"sampler_seed": -1}, "--sampler-seed is -1, but must be 0 or more"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(varied: tuple[str, ...], given: dict, words: str) -> None:
+def test_request_that_is_not_possible_is_refused_in_a_sentence(
+    varied: tuple[str, ...], given: dict, words: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        asked(*varied, **given).check()
+        make_request(*varied, **given).check()
     assert words in str(caught.value)
 
 
-def test_what_decides_what_is_measured_does_not_vary() -> None:
-    what = asked("horizon=100,200")
-    fixed = {name: value for name, value in what.fixed.items() if name != "horizon"}
+def test_setting_that_decides_what_is_measured_does_not_vary() -> None:
+    asked = make_request("horizon=100,200")
+    fixed = {name: value for name, value in asked.fixed.items() if name != "horizon"}
     with pytest.raises(UsageError, match="--horizon does not vary: it decides what is measured, not how well; fix it"):
-        SweepRequest(what.task, what.method, what.varied, fixed, "grid", 2).check()
+        SweepRequest(asked.task, asked.method, asked.varied, fixed, "grid", 2).check()
 
 
-def test_the_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> None:
-    what = asked(RATES, UPDATES, "hidden=16,64 32", "advantage=True,False", seeds=3, seed=5, method="aggrevated")
-    settings = {"learning_rate": 0.001, "update": "regular", "hidden": (64, 32), "advantage": False}
-    command = what.command(settings)
+def test_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> None:
+    asked = make_request(RATES, UPDATES, "hidden=16,64 32", "advantage=True,False", seeds=3, seed=5)
+    params = {"learning-rate": "0.001", "update": "regular", "hidden": "64 32", "advantage": "False"}
+    command = asked.command(params)
     assert command.startswith("aggrevated train cartpole ") and command.endswith(" --trials 3")
     for words in ("--learning-rate 0.001", "--hidden 64 32", "--no-advantage", "--seed 5", "--update regular"):
         assert words in command
     train = parse_command(command.split()[1:])
     assert train.trials == 3
-    assert what.command({"update": "exponentiated"}).count("--learning-rate") == 0
-    other = asked("method=dagger,sl").command({"method": "dagger"})
+    assert asked.command({"update": "exponentiated"}).count("--learning-rate") == 0
+    other = make_request("method=dagger,sl").command({"method": "dagger"})
     assert re.match(r"aggrevated train cartpole --method dagger --iterations 2 ", other) and "--trials" not in other
 
 
-def test_what_was_asked_is_read_as_it_was_written() -> None:
-    what = asked("learning-rate=1e-4..1e-1:log:3", UPDATES, "hidden=16,64 32", seeds=2, critic_hidden=(8,))
-    assert SweepRequest.read(what.to_dict(), "sweep.json") == what
-    for broken in ({}, what.to_dict() | {"varied": ["nothing"]}, what.to_dict() | {"task": "cartpoll"}):
+def test_request_is_read_as_it_was_written() -> None:
+    asked = make_request("learning-rate=1e-4..1e-1:log:3", UPDATES, "hidden=16,64 32", seeds=2, critic_hidden=(8,))
+    assert SweepRequest.from_dict(asked.to_dict(), "sweep.json") == asked
+    for broken in ({}, asked.to_dict() | {"varied": ["nothing"]}, asked.to_dict() | {"task": "cartpoll"}):
         with pytest.raises(DataError, match=r"sweep\.json does not say what was asked"):
-            SweepRequest.read(broken, "sweep.json")
+            SweepRequest.from_dict(broken, "sweep.json")
+
+
+def test_grid_is_every_combination_with_the_last_setting_fastest() -> None:
+    found = make_request("alpha-start=0..0.5:2", "iterations=1..3:3").grid
+    assert [tuple(one.values()) for one in found] == [(0.0, 1), (0.0, 2), (0.0, 3), (0.5, 1), (0.5, 2), (0.5, 3)]
+    assert [list(one) for one in found] == [["alpha-start", "iterations"]] * 6
+
+
+def test_grid_has_combinations_once_that_differ_only_in_what_has_no_effect() -> None:
+    found = make_request("learning-rate=0.1,0.2,0.3", UPDATES).grid
+    assert [one.get("learning-rate") for one in found] == ["0.1", None, "0.2", "0.3"]
+    assert [one["update"] for one in found] == ["regular", "exponentiated", "regular", "regular"]
+
+
+def test_grid_of_too_many_combinations_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"has 40,000 combinations; give fewer points, or choose --search tpe"):
+        make_request("temperature=0.1..1:200", "alpha-start=0..1:200").grid  # noqa: B018 - it is computed
+
+
+@pytest.mark.parametrize(
+    ("varied", "trials", "search"),
+    [
+        ([UPDATES], None, "grid"),
+        ([UPDATES, "iterations=1,2,3"], 6, "grid"),
+        ([UPDATES, "iterations=1,2,3"], 5, "tpe"),
+        ([UPDATES, "learning-rate=1e-4..1e-1:log"], 64, "tpe"),
+        ([UPDATES, "learning-rate=1e-4..1e-1:log:5"], 4, "grid"),
+    ],
+)
+def test_default_search_is_a_grid_for_points_and_few_choices(
+    varied: list[str], trials: int | None, search: str
+) -> None:
+    assert choose_search(parse_variations(varied, find_task("cartpole"), "aggrevated"), trials) == search

@@ -4,18 +4,22 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import optuna
 import pytest
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from aggrevated import storage
 from aggrevated.core.errors import DataError, StorageError, UsageError
 from aggrevated.kernels.numerics import numerics_fingerprint
 from aggrevated.storage import exclusive_lock, save_checksummed_json
-from aggrevated.sweeps import sweep as module
-from aggrevated.sweeps.search import ROUND
-from aggrevated.sweeps.sweep import FailureCallback, Sweep, create_or_open_sweep
-from aggrevated.sweeps.trials import Trial, sort_best_first
+from aggrevated.sweeps.request import SweepRequest
+from aggrevated.sweeps.sweep import ROUND, FailureCallback, Runner, Sweep, create_or_open_sweep, propose_round
+from aggrevated.sweeps.sweep import sort_best_first as best_first
 from aggrevated.training.run_folder import Run, list_runs
-from helpers.fake_runs import asked, made_up, needs_optuna, pretend, whole
+from helpers.fake_runs import facts_of, made_up_return, make_request, pretend, run_new, run_study, run_to_end
 
 RATES = "learning-rate=1e-4..1e-1:log"
 UPDATES = "update=regular,exponentiated"
@@ -25,184 +29,336 @@ class StoppedError(Exception):
     """What nobody expects."""
 
 
-def stopped_after(runs_left: int) -> Callable[[Sequence[Run], FailureCallback], None]:
-    """A runner that is broken off after so many runs."""
+def stopped_after(runs_left: int) -> Runner:
+    """Return a runner that is broken off after so many runs."""
     left = [runs_left]
 
-    def run_them(runs: Sequence[Run], failed: FailureCallback) -> None:
+    def run_all(runs: Sequence[Run], failed: FailureCallback) -> None:
         for run in runs:
             if not left[0]:
                 raise StoppedError
             left[0] -= 1
             pretend()([run], failed)
 
-    return run_them
+    return run_all
 
 
-def test_a_trial_has_a_run_for_each_seed_and_its_score_is_their_mean_on_validation(tmp_path: Path) -> None:
-    last = whole(tmp_path, asked("learning-rate=0.01,0.02", update="regular", seeds=3, seed=5))
+def finished(asked: SweepRequest, proposed: Sequence[dict[str, Any]], score: Callable[..., float | None]) -> list:
+    """Return trials with these parameters; a score of None is of one that failed."""
+    return [
+        create_trial(
+            state=TrialState.PRUNED if score(params) is None else TrialState.COMPLETE,
+            value=score(params),
+            params=params,
+            distributions={name: asked.distributions[name] for name in params},
+        )
+        for params in proposed
+    ]
+
+
+def near_best_rate(params: dict[str, Any]) -> float:
+    """A return that is best at a learning rate of 0.01."""
+    return -abs(params.get("learning-rate", 0.1) - 0.01)
+
+
+def test_trial_has_a_run_for_each_seed_and_its_score_is_their_mean_on_validation(tmp_path: Path) -> None:
+    first, second = run_new(tmp_path, make_request("learning-rate=0.01,0.02", update="regular", seeds=3, seed=5))
     assert [path.name for path in sorted(tmp_path.glob("trial-001/*"))] == ["seed-5", "seed-6", "seed-7"]
     assert [run.config.loop.seed for run in list_runs(tmp_path / "trial-001")] == [5, 6, 7]
-    first, second = last.trials
-    assert first.best_returns == (0.005, 0.006, 0.007) and first.score == pytest.approx(0.006)
-    assert first.spread == pytest.approx(0.001) and first.test == pytest.approx(0.006 - 1.0)
-    assert second.score == pytest.approx(0.006 - 0.01) and last.best == first
-    written = json.loads((tmp_path / "sweep.json").read_text())
-    assert written["best"]["trial"] == 0 and written["best"]["command"].endswith("--trials 3")
-    assert [one["settings"]["learning_rate"] for one in written["trials"]] == [0.01, 0.02]
+    assert first.user_attrs["best_returns"] == [0.005, 0.006, 0.007] and first.value == pytest.approx(0.006)
+    assert first.user_attrs["spread"] == pytest.approx(0.001)
+    assert first.user_attrs["test"] == pytest.approx(0.006 - 1.0)
+    assert second.value == pytest.approx(0.006 - 0.01) and best_first([second, first]) == [first, second]
+    assert [trial.params["learning-rate"] for trial in (first, second)] == ["0.01", "0.02"]
 
 
-@needs_optuna
+def test_grid_is_made_in_order_and_in_rounds(tmp_path: Path) -> None:
+    sizes = list[int]()
+
+    def run_all(runs: Sequence[Run], failed: FailureCallback) -> None:
+        sizes.append(len(runs))
+        pretend()(runs, failed)
+
+    trials = run_new(tmp_path, make_request("iterations=1..20:20", seeds=2, trials=20), run_all)
+    assert [trial.params["iterations"] for trial in trials] == list(range(1, 21))
+    assert sizes == [2 * ROUND, 2 * ROUND, 8]
+
+
 @pytest.mark.parametrize("runs", [0, 1, 8, 13, 20])
-def test_broken_off_after_any_run_it_goes_on_to_the_same_trials_and_the_same_best(tmp_path: Path, runs: int) -> None:
-    what = asked(RATES, UPDATES, search="tpe", trials=11, seeds=2)
-    expected = whole(tmp_path / "whole", what)
-    broken = create_or_open_sweep(tmp_path / "broken", what)
+def test_sweep_broken_off_after_any_run_goes_on_to_the_same_trials(tmp_path: Path, runs: int) -> None:
+    asked = make_request(RATES, UPDATES, search="tpe", trials=11, seeds=2)
+    expected = run_new(tmp_path / "whole", asked)
     with pytest.raises(StoppedError):
-        list(broken.rounds(stopped_after(runs)))
-    *_, last = create_or_open_sweep(tmp_path / "broken", what).rounds(pretend())
-    assert last.trials == expected.trials and last.best == expected.best and len(last.trials) == 11
+        run_new(tmp_path / "broken", asked, stopped_after(runs))
+    trials = run_new(tmp_path / "broken", asked)
+    assert facts_of(trials) == facts_of(expected) and len(trials) == 11
 
 
-@needs_optuna
-def test_broken_off_while_it_writes_it_goes_on_to_the_same_trials(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    what = asked(RATES, UPDATES, search="tpe", trials=10)
-    expected = whole(tmp_path / "whole", what)
-    for write in range(5):  # before and after each round
-        folder = tmp_path / f"broken-{write}"
-        left = [write]
-
-        def writing(path: Path, facts: object, left: list[int] = left) -> None:
-            if path.name == "sweep.json":
-                if not left[0]:
-                    (path.parent / ".sweep.json.1.tmp").write_text("{")  # as a kill leaves it
-                    raise StoppedError
-                left[0] -= 1
-            save_checksummed_json(path, facts)
-
-        folder.mkdir()
-        with monkeypatch.context() as patch, pytest.raises(StoppedError):
-            patch.setattr(module.files, "seal_json", writing)
-            list(create_or_open_sweep(folder, what).rounds(pretend()))
-        *_, last = create_or_open_sweep(folder, what).rounds(pretend())
-        assert last.trials == expected.trials
+def test_sweep_killed_while_it_writes_its_journal_goes_on_to_the_same_trials(tmp_path: Path) -> None:
+    asked = make_request(RATES, UPDATES, search="tpe", trials=10)
+    expected = run_new(tmp_path / "whole", asked)
+    journal = (tmp_path / "whole" / "study.jsonl").read_bytes()
+    assert journal.count(b"\n") == 13  # the study, two rounds and ten trials
+    for kept in range(0, len(journal), 531):
+        folder = tmp_path / f"broken-{kept}"
+        sweep = create_or_open_sweep(folder, asked)
+        (folder / "study.jsonl").write_bytes(journal[:kept])
+        (folder / ".sweep.json.1.tmp").write_text("{")  # as a kill leaves it
+        assert facts_of(run_to_end(sweep)) == facts_of(expected)
+        assert facts_of(run_to_end(Sweep.open(folder))) == facts_of(expected)
         assert not list(folder.rglob(".*.tmp"))
 
 
-@needs_optuna
-def test_a_sweep_of_more_trials_begins_as_one_of_fewer(tmp_path: Path) -> None:
-    what = asked(RATES, UPDATES, search="tpe", trials=18)
-    expected = whole(tmp_path / "whole", what)
-    for trials in (3, 11, 18):
-        *_, last = create_or_open_sweep(tmp_path / "longer", replace(what, trials=trials)).rounds(pretend())
-        assert last.trials == expected.trials[:trials]
+def test_sweep_of_more_trials_begins_as_one_of_fewer(tmp_path: Path) -> None:
+    asked = make_request(RATES, UPDATES, search="tpe", trials=18)
+    expected = run_new(tmp_path / "whole", asked)
+    for count in (3, 11, 18):
+        trials = run_new(tmp_path / "longer", replace(asked, trials=count))
+        assert facts_of(trials) == facts_of(expected[:count])
     assert Sweep.open(tmp_path / "longer").asked.trials == 18
 
 
 def test_trials_that_have_ended_are_not_run_again(tmp_path: Path) -> None:
-    what = asked("iterations=1..10:10")
-    first = whole(tmp_path, what)
-    *_, again = Sweep.open(tmp_path).rounds(stopped_after(0))
-    assert again == first and len(again.trials) == 10
+    first = run_new(tmp_path, make_request("iterations=1..10:10"))
+    again = run_to_end(Sweep.open(tmp_path), stopped_after(0))
+    assert facts_of(again) == facts_of(first) and len(again) == 10
 
 
-def test_a_run_that_fails_is_a_trial_that_failed_and_the_sweep_goes_on(tmp_path: Path) -> None:
+def test_round_follows_from_the_seed_and_the_trials_before_it_and_nothing_else() -> None:
+    asked = make_request(RATES, UPDATES, "iterations=1..9", search="tpe")
+    first = propose_round(asked, [])
+    assert first == propose_round(asked, []) and len(first) == ROUND
+    before = finished(asked, first, near_best_rate)
+    second = propose_round(asked, before)
+    assert second == propose_round(asked, before) and not [one for one in second if one in first]
+    assert propose_round(replace(asked, sampler_seed=1), []) != first
+    others = finished(asked, first, lambda params: -near_best_rate(params))
+    assert propose_round(asked, others) != second  # what was found matters
+    for one in (*first, *second):
+        assert 1e-4 <= one.get("learning-rate", 1e-4) <= 1e-1 and one["iterations"] in range(1, 10)
+        assert ("learning-rate" in one) == (one["update"] == "regular")
+
+
+def test_no_trial_is_made_twice_and_a_small_space_is_tried_whole(tmp_path: Path) -> None:
+    trials = run_new(tmp_path, make_request(UPDATES, "iterations=1,2,3", search="tpe"))
+    assert sorted(tuple(trial.params.values()) for trial in trials) == [
+        (update, n) for update in ("exponentiated", "regular") for n in "123"
+    ]
+    assert facts_of(run_to_end(Sweep.open(tmp_path))) == facts_of(trials)
+
+
+def test_tpe_goes_on_where_the_best_so_far_cannot_be_varied() -> None:
+    """All that is left to vary is beside a worse choice: it is tried nevertheless, not the best again and again."""
+    asked = make_request(RATES, UPDATES, search="tpe")
+    before = finished(asked, propose_round(asked, []), lambda params: 1.0 - 2.0 * ("learning-rate" in params))
+    assert sum("learning-rate" not in trial.params for trial in before) == 1
+    assert len(propose_round(asked, before)) == ROUND
+
+
+def test_tpe_finds_what_is_best_and_keeps_away_from_what_fails() -> None:
+    asked = make_request(RATES, search="tpe", update="regular")
+    trials = list[FrozenTrial]()
+    for _ in range(4):
+        proposed = propose_round(asked, trials)
+        trials += finished(asked, proposed, lambda one: None if one["learning-rate"] > 0.03 else near_best_rate(one))
+    last = [trial.params["learning-rate"] for trial in trials[-ROUND:]]
+    assert sum(rate <= 0.03 for rate in last) >= ROUND - 2
+    assert min(abs(trial.params["learning-rate"] - 0.01) for trial in trials) < 0.002
+
+
+def test_optuna_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_new(tmp_path, make_request(RATES, search="tpe", update="regular", trials=12))
+    printed = capsys.readouterr()
+    assert not printed.out and not printed.err
+
+
+def test_run_that_fails_is_a_trial_that_failed_and_the_sweep_goes_on(tmp_path: Path) -> None:
     def score(run: Run) -> float:
         if run.config.update.learning_rate > 0.07 and run.config.loop.seed == 1:
             raise DataError("everything diverged; make the step smaller")
-        return made_up(run)
+        return made_up_return(run)
 
-    what = asked("learning-rate=0.001..0.1:log:10", update="regular", seeds=2)
-    last = whole(tmp_path, what, score)
-    assert [bool(trial.failed) for trial in last.trials] == [False] * 9 + [True]
-    assert last.trials[9].failed == "everything diverged; make the step smaller" and last.trials[9].score is None
-    assert Sweep.open(tmp_path).trials == last.trials and last.trials[9] not in sort_best_first(last.trials)
+    trials = run_new(
+        tmp_path, make_request("learning-rate=0.001..0.1:log:10", update="regular", seeds=2), pretend(score)
+    )
+    assert [trial.state for trial in trials] == [TrialState.COMPLETE] * 9 + [TrialState.PRUNED]
+    assert trials[9].user_attrs == {"failed": "everything diverged; make the step smaller"}
+    assert facts_of(run_to_end(Sweep.open(tmp_path), stopped_after(0))) == facts_of(trials)
+    assert trials[9] not in best_first(trials)
 
 
 def test_settings_that_cannot_be_together_are_a_trial_that_failed(tmp_path: Path) -> None:
-    last = whole(tmp_path, asked("oracle=q-network,value-function"))
-    good, bad = last.trials
-    assert good.score is not None and "value-function" in bad.failed
-    assert not (tmp_path / bad.name).exists()
+    good, bad = run_new(tmp_path, make_request("oracle=q-star,value-function"))
+    assert good.value is not None and "value-function" in bad.user_attrs["failed"]
+    assert not (tmp_path / "trial-001").exists()
+
+
+def test_code_that_is_not_trusted_stops_the_sweep_and_is_no_trial_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = make_request("temperature=0.05,0.1", expert="helpers.gymnasium_environments:lazy")
+    task = "helpers.gymnasium_environments:make"
+    trusted = replace(asked, task=task, trust_code=True, fixed={"expert": asked.fixed["expert"], "iterations": 2})
+    with pytest.raises(StoppedError):
+        run_new(tmp_path / "sweep", trusted, stopped_after(1))
+    with pytest.raises(DataError, match="is Python code, which is not run because a file names it"):
+        run_to_end(Sweep.open(tmp_path / "sweep"))
+    trials = run_to_end(Sweep.open(tmp_path / "sweep", trust_code=True))
+    assert len(trials) == 2 and all(trial.value is not None for trial in trials)
 
 
 @pytest.mark.parametrize("error", [StorageError("the disk is full"), UsageError("in use"), StoppedError("a bug")])
-def test_what_is_not_the_trials_fault_stops_the_sweep(tmp_path: Path, error: Exception) -> None:
+def test_error_that_is_not_the_trials_fault_stops_the_sweep(tmp_path: Path, error: Exception) -> None:
     def score(run: Run) -> float:
         raise error
 
-    what = asked(UPDATES)
+    asked = make_request(UPDATES)
     with pytest.raises(type(error)):
-        whole(tmp_path, what, score)
-    assert not any(trial.ended for trial in Sweep.open(tmp_path).trials)
-    *_, last = create_or_open_sweep(tmp_path, what).rounds(pretend())
-    assert all(trial.score is not None for trial in last.trials)
+        run_new(tmp_path, asked, pretend(score))
+    assert not Sweep.open(tmp_path).open_study().trials
+    assert all(trial.value is not None for trial in run_new(tmp_path, asked))
 
 
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (asked("update=regular,natural"), "with varied update=regular,exponentiated, not update=regular,natural"),
-        (asked(UPDATES, seeds=2), "with seeds 1, not 2"),
-        (asked(UPDATES, sampler_seed=3), "with sampler seed 0, not 3"),
-        (asked(UPDATES, alpha_start=0.5), "with fixed iterations 2"),
-        (asked(UPDATES, method="loki"), "with method aggrevated, not loki"),
-        (asked(UPDATES, trials=1), "of 2 trials, more than the 1 asked for now; leave --trials out"),
+        (make_request("update=regular,natural"), "varied update=regular,exponentiated, not update=regular,natural"),
+        (make_request(UPDATES, seeds=2), "with seeds 1, not 2"),
+        (make_request(UPDATES, sampler_seed=3), "with sampler seed 0, not 3"),
+        (make_request(UPDATES, alpha_start=0.5), "with fixed iterations 2"),
+        (make_request(UPDATES, method="loki"), "with method aggrevated, not loki"),
+        (make_request(UPDATES, trials=1), "of 2 trials, more than the 1 asked for now; leave --trials out"),
     ],
 )
-def test_another_sweep_in_the_same_folder_is_refused(tmp_path: Path, other, words: str) -> None:
-    create_or_open_sweep(tmp_path, asked(UPDATES, trials=2))
+def test_another_request_in_the_same_folder_is_refused(tmp_path: Path, other: SweepRequest, words: str) -> None:
+    create_or_open_sweep(tmp_path, make_request(UPDATES, trials=2))
     with pytest.raises(UsageError) as caught:
         create_or_open_sweep(tmp_path, other)
     assert words in str(caught.value) and "choose another --out" in str(caught.value)
 
 
-def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+def test_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(UsageError, match="exists already: choose another --out"):
-        create_or_open_sweep(tmp_path, asked(UPDATES))
+        create_or_open_sweep(tmp_path, make_request(UPDATES))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_run_that_somebody_put_there_is_not_taken_for_a_trial(tmp_path: Path) -> None:
-    what = asked(UPDATES)
-    Run.create(tmp_path / "other" / "trial-000" / "seed-0", what.resolved({"update": "natural"})[0])
-    sweep = Sweep(tmp_path / "other", what).write()
+def test_run_that_somebody_put_there_is_not_taken_for_a_trial(tmp_path: Path) -> None:
+    asked = make_request(UPDATES)
+    sweep = create_or_open_sweep(tmp_path, asked)
+    Run.create(tmp_path / "trial-000" / "seed-0", asked.resolve({"update": "natural"})[0])
     with pytest.raises(UsageError, match="holds a run with other settings"):
-        list(sweep.rounds(pretend()))
+        run_to_end(sweep)
 
 
-def test_one_process_at_a_time(tmp_path: Path) -> None:
-    sweep = create_or_open_sweep(tmp_path, asked(UPDATES))
+def test_sweep_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
+    sweep = create_or_open_sweep(tmp_path, make_request(UPDATES))
     with exclusive_lock(tmp_path), pytest.raises(UsageError, match="in use by another process"):
-        list(sweep.rounds(pretend()))
+        run_to_end(sweep)
 
 
-def test_a_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
-    facts = whole(tmp_path, asked(UPDATES)).to_dict()
-    save_checksummed_json(tmp_path / "sweep.json", facts | {"numerics": numerics_fingerprint() | {"torch": "1.0"}})
+def test_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
+    run_new(tmp_path, make_request(UPDATES))
+    facts = Sweep.open(tmp_path).to_dict()
+    other = numerics_fingerprint() | {"torch": "1.0"}
+    save_checksummed_json(tmp_path / "sweep.json", facts | {"numerics": other})
     with pytest.raises(DataError, match=r"was begun with torch 1.0 .*'aggrevated resume .* --ignore-numerics'"):
         Sweep.open(tmp_path)
-    assert len(Sweep.open(tmp_path, ignore_numerics=True).trials) == 2
-    for broken in ({"version": "0.1.0"}, {"trials": [{}]}, {"asked": {}}):
+    assert len(run_to_end(Sweep.open(tmp_path, ignore_numerics=True))) == 2
+    for broken in ({"version": "0.1.0"}, {"asked": {}}, {"asked": facts["asked"] | {"varied": ["nothing"]}}):
         save_checksummed_json(tmp_path / "sweep.json", facts | broken)
         with pytest.raises(DataError, match=r"sweep\.json"):
             Sweep.open(tmp_path)
+    (tmp_path / "sweep.json").write_text(json.dumps(facts | {"sha256": "0"}))
+    with pytest.raises(DataError, match="was changed after it was written"):
+        Sweep.open(tmp_path)
 
 
-def test_the_earlier_of_two_equal_trials_is_the_better() -> None:
-    trials = [Trial(i, {}, (score,)) for i, score in enumerate((1.0, 3.0, 2.0, 3.0))] + [Trial(4, {}, failed="x")]
-    assert [trial.number for trial in sort_best_first(trials)] == [1, 3, 2, 0]
+def edit_line(line: int, **changes: Any) -> Callable[[list[storage.JsonDict]], None]:
+    """Return what changes a line of a journal."""
+    return lambda lines: lines[line].update(changes)
 
 
-def test_a_round_is_of_the_same_size_whatever_runs_it(tmp_path: Path) -> None:
-    sizes = list[int]()
+HOSTILE = {
+    "another operation": edit_line(2, op_code=99),
+    "no operation": lambda lines: lines[2].clear(),
+    "no such state": edit_line(3, state=77),
+    "a trial that is running": edit_line(3, state=0),
+    "another value": edit_line(3, value=7.0),
+    "a word for a value": edit_line(3, value="best"),
+    "words for returns": edit_line(3, user_attrs={"best_returns": ["x"], "test_returns": ["x"]}),
+    "no returns": edit_line(3, user_attrs={}),
+    "returns for other seeds": edit_line(3, user_attrs={"best_returns": [1.0, 2.0], "test_returns": [1.0, 2.0]}),
+    "another class": edit_line(3, distributions={"learning-rate": json.dumps({"name": "os.system", "attributes": {}})}),
+    "other choices": edit_line(
+        3,
+        distributions={
+            "learning-rate": json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": ["1", "2"]}})
+        },
+    ),
+    "another parameter": edit_line(3, params={"momentum": 0.9}),
+    "no such choice": edit_line(3, params={"learning-rate": 5}),
+    "a round of something else": edit_line(1, user_attr={"round 0": [{"learning-rate": "0.5"}]}),
+    "a round that is none": edit_line(1, user_attr={"round 0": 3}),
+    "a line that is deep": edit_line(1, user_attr=json.loads("[" * 900 + "]" * 900)),
+}
 
-    def run_them(runs: Sequence[Run], failed: FailureCallback) -> None:
-        sizes.append(len(runs))
-        pretend()(runs, failed)
 
-    list(create_or_open_sweep(tmp_path, asked("iterations=1..20:20", seeds=2, trials=20)).rounds(run_them))
-    assert sizes == [2 * ROUND, 2 * ROUND, 8]
+@pytest.mark.parametrize("edit", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.filterwarnings("ignore")
+def test_hostile_journal_is_refused_in_a_sentence_with_a_remedy_that_works(
+    tmp_path: Path, edit: Callable[[list[storage.JsonDict]], None]
+) -> None:
+    expected = run_new(tmp_path, make_request("learning-rate=0.001,0.01", update="regular"))
+    path = tmp_path / "study.jsonl"
+    lines = storage.read_journal(path)
+    edit(lines)
+    storage.rewrite_journal(path, lines)  # its checksums are right
+    with pytest.raises(DataError) as caught:
+        run_to_end(Sweep.open(tmp_path))
+    assert f"{path} does not hold the trials of this sweep" in str(caught.value) and "\n" not in str(caught.value)
+    assert f"remove it, and 'aggrevated resume {tmp_path}' makes it again from its runs" in str(caught.value)
+    path.unlink()
+    assert facts_of(run_to_end(Sweep.open(tmp_path), stopped_after(0))) == facts_of(expected)
+
+
+@pytest.mark.parametrize("damage", ["a digit", "a line less", "not JSON", "a folder"])
+def test_damaged_journal_is_refused_in_a_sentence(tmp_path: Path, damage: str) -> None:
+    run_new(tmp_path, make_request("learning-rate=0.001,0.01", update="regular"))
+    path = tmp_path / "study.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    if damage == "a digit":
+        path.write_bytes(b"".join(lines).replace(b'"value": 0.0', b'"value": 7.0'))
+    if damage == "a line less":
+        path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    if damage == "not JSON":
+        path.write_bytes(b"".join([*lines[:2], b"\x00\xff\n", *lines[3:]]))
+    if damage == "a folder":
+        path.unlink()
+        path.mkdir()
+    with pytest.raises((DataError, StorageError)) as caught:
+        run_to_end(Sweep.open(tmp_path))
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_journal_of_another_sweep_is_refused(tmp_path: Path) -> None:
+    run_new(tmp_path / "one", make_request("learning-rate=0.001,0.01", update="regular"))
+    run_new(tmp_path / "two", make_request("learning-rate=0.002,0.02", update="regular"))
+    (tmp_path / "one/study.jsonl").rename(tmp_path / "two/study.jsonl")
+    with pytest.raises(DataError, match="does not hold the trials of this sweep"):
+        run_to_end(Sweep.open(tmp_path / "two"))
+
+
+def test_optuna_itself_reads_the_journal(tmp_path: Path) -> None:
+    study = run_study(create_or_open_sweep(tmp_path, make_request(RATES, UPDATES, search="tpe", trials=12)))
+    backend = JournalFileBackend(str(tmp_path / "study.jsonl"))
+    loaded = optuna.load_study(study_name="sweep", storage=optuna.storages.JournalStorage(backend))
+    assert loaded.trials == study.trials and loaded.best_value == best_first(study.trials)[0].value
+
+
+def test_earlier_of_two_equal_trials_is_the_better(tmp_path: Path) -> None:
+    scores = iter((1.0, 3.0, 2.0, 3.0))
+    trials = run_new(tmp_path, make_request("iterations=1,2,3,4"), pretend(lambda run: next(scores)))
+    assert [trial.number for trial in best_first(trials)] == [1, 3, 2, 0]

@@ -224,7 +224,7 @@ def test_a_good_policy_may_disagree_where_little_is_at_stake() -> None:
 
 
 def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:
-    dead = line(halvings=MAX_HALVINGS, gradient_norm=0.0, confident_error_rate=1.0)
+    dead = line(step_halvings=MAX_HALVINGS, gradient_norm=0.0, confident_error_rate=1.0)
     lines = [line(), dead, dead, dead]
     health = TrainingMonitor()
     assert [health.observe(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SMALL, finished, small, stop_after, without_time
 
 from aggrevated import train
 from aggrevated.cli.console import print_result
@@ -24,6 +23,7 @@ from aggrevated.training.run_folder import Run
 from aggrevated.training.trainer import run_to_end
 from helpers import gymnasium_environments as surroundings
 from helpers.command_line import failure, said
+from helpers.small_runs import SMALL, create_and_run, make_small_config, stop_after, without_time
 
 LIMITED = {name: value for name, value in SMALL.items() if name != "iterations"}
 
@@ -43,11 +43,11 @@ def costs(lines: list[Metrics], name: str) -> list[int]:
     ("limit", "counted", "most"), [("budget", "simulator_steps", 2000), ("queries", "oracle_queries", 2000)]
 )
 def test_a_run_ends_where_another_iteration_would_not_fit(tmp_path: Path, limit: str, counted: str, most: int) -> None:
-    run, result = finished(tmp_path / "run", limited(**{limit: most}))
+    run, result = create_and_run(tmp_path / "run", limited(**{limit: most}))
     lines = run.metrics()
     spent = getattr(result, counted)
     last = costs(lines, counted)[-1]
-    assert result.ended == limit and result.iterations == len(lines) > 3
+    assert result.ended_by == limit and result.iterations == len(lines) > 3
     assert most - last < spent <= most + last
     for line, cost in zip(lines[:-1], costs(lines, counted)[:-1], strict=True):
         assert getattr(line, counted) + cost <= most
@@ -56,10 +56,10 @@ def test_a_run_ends_where_another_iteration_would_not_fit(tmp_path: Path, limit:
 
 def test_of_several_ends_the_first_is_the_end(tmp_path: Path) -> None:
     both = {"budget": 2000, "queries": 2000, "iterations": 3}
-    assert finished(tmp_path / "n", limited(**both))[1].ended == "iterations"
-    assert finished(tmp_path / "q", limited(**both | {"iterations": 99, "queries": 600}))[1].ended == "queries"
-    run, result = finished(tmp_path / "b", limited(**both | {"iterations": 99, "budget": 600}))
-    assert result.ended == "budget" and run.config.loop.iterations == 99
+    assert create_and_run(tmp_path / "n", limited(**both))[1].ended_by == "iterations"
+    assert create_and_run(tmp_path / "q", limited(**both | {"iterations": 99, "queries": 600}))[1].ended_by == "queries"
+    run, result = create_and_run(tmp_path / "b", limited(**both | {"iterations": 99, "budget": 600}))
+    assert result.ended_by == "budget" and run.config.loop.iterations == 99
 
 
 @pytest.mark.parametrize("validate_every", [1, 3])
@@ -68,13 +68,13 @@ def test_stopped_and_resumed_it_ends_at_the_same_iteration_with_the_same_bits(
     tmp_path: Path, update: str, validate_every: int
 ) -> None:
     config = limited(update=update, budget=1500, validate_every=validate_every)
-    whole, expected = finished(tmp_path / "whole", config)
+    whole, expected = create_and_run(tmp_path / "whole", config)
     broken = Run.create(tmp_path / "broken", config)
     for iterations in (1, 2, 1):
         stop_after(Run.open(broken.folder), iterations)
     result = run_to_end(Run.open(broken.folder))
     assert without_time(broken.metrics()) == without_time(whole.metrics())
-    same = {"seconds": 0.0, "cpu_seconds": 0.0, "run": ""}
+    same = {"seconds": 0.0, "cpu_seconds": 0.0, "run_folder": ""}
     assert replace(result, **same) == replace(expected, **same)
     last = f"checkpoints/{result.iterations:06d}.safetensors"
     assert digest_tensors(load_checksummed(whole.folder / last)[0]) == digest_tensors(
@@ -85,20 +85,20 @@ def test_stopped_and_resumed_it_ends_at_the_same_iteration_with_the_same_bits(
 @pytest.mark.parametrize("validate_every", [1, 4])
 def test_with_more_it_is_as_if_it_had_been_allowed_more_at_first(tmp_path: Path, validate_every: int) -> None:
     often = {"validate_every": validate_every}
-    whole, expected = finished(tmp_path / "whole", limited(budget=2500, **often))
-    run, first = finished(tmp_path / "run", limited(budget=1000, **often))
+    whole, expected = create_and_run(tmp_path / "whole", limited(budget=2500, **often))
+    run, first = create_and_run(tmp_path / "run", limited(budget=1000, **often))
     for more in (1600, 2500):
         result = run_to_end(extend_limits(Run.open(run.folder), budget=more))
     assert first.iterations < result.iterations == expected.iterations
     assert without_time(run.metrics()) == without_time(whole.metrics())
-    same = {"seconds": 0.0, "cpu_seconds": 0.0, "run": ""}
+    same = {"seconds": 0.0, "cpu_seconds": 0.0, "run_folder": ""}
     assert replace(result, **same) == replace(expected, **same)
     assert Run.open(run.folder).config == whole.config
 
 
 def test_the_last_policy_is_a_candidate_too(tmp_path: Path) -> None:
     """With ten iterations between validations and fewer in all: only the first policy was validated before."""
-    run, result = finished(tmp_path / "run", limited(budget=1500, validate_every=10))
+    run, result = create_and_run(tmp_path / "run", limited(budget=1500, validate_every=10))
     assert 1 < result.iterations < 10 and run.metrics()[-1].best_return == result.initial_return
     assert result.best_return > result.initial_return
     weights, _ = load_checksummed(run.folder / f"checkpoints/{result.iterations:06d}.safetensors")
@@ -109,7 +109,7 @@ def test_the_last_policy_is_a_candidate_too(tmp_path: Path) -> None:
 
 
 def test_a_result_of_less_does_not_count(tmp_path: Path) -> None:
-    run, _ = finished(tmp_path / "run", limited(budget=1000))
+    run, _ = create_and_run(tmp_path / "run", limited(budget=1000))
     stop_after(extend_limits(run, budget=4000), 1)
     again = Run.open(run.folder)
     assert again.config.loop.budget == 4000 and again.result() is None
@@ -118,23 +118,23 @@ def test_a_result_of_less_does_not_count(tmp_path: Path) -> None:
 
 def test_a_start_that_takes_it_all_is_the_whole_run(tmp_path: Path) -> None:
     config = limited(start="supervised", start_steps=5, budget=100)
-    run, result = finished(tmp_path / "run", config)
-    assert result.iterations == 0 and result.ended == "budget" and run.metrics() == []
+    run, result = create_and_run(tmp_path / "run", config)
+    assert result.iterations == 0 and result.ended_by == "budget" and run.metrics() == []
     assert result.start_simulator_steps == result.simulator_steps > 100
     assert digest_tensors(run.policy.state_dict()) == result.weights_sha256 and run_to_end(run) == result
-    _, whole = finished(tmp_path / "whole", limited(start="supervised", start_steps=5, budget=1500))
+    _, whole = create_and_run(tmp_path / "whole", limited(start="supervised", start_steps=5, budget=1500))
     assert run_to_end(extend_limits(run, budget=1500)).weights_sha256 == whole.weights_sha256
 
 
 def test_what_is_less_or_changes_nothing_is_refused(tmp_path: Path) -> None:
-    run, result = finished(tmp_path / "run", limited(budget=1000))
+    run, result = create_and_run(tmp_path / "run", limited(budget=1000))
     with pytest.raises(UsageError, match=r"--budget is 900, but must be at least the 1,000 of"):
         extend_limits(run, budget=900)
     with pytest.raises(UsageError, match=rf"--queries is 7, but must be at least the {result.oracle_queries:,} of"):
         extend_limits(run, queries=7)
     with pytest.raises(UsageError, match=r"has ended by --budget 1000; give more of that, too"):
         extend_limits(run, iterations=500)
-    fixed, _ = finished(tmp_path / "fixed", small(update="regular"))
+    fixed, _ = create_and_run(tmp_path / "fixed", make_small_config(update="regular"))
     with pytest.raises(UsageError, match=r"has ended by --iterations 6; give more of that, too"):
         extend_limits(fixed, budget=100_000)
     assert run_to_end(extend_limits(fixed, budget=100_000, iterations=8)).iterations == 8
@@ -159,7 +159,7 @@ def test_nothing_falls_to_an_end_that_is_open() -> None:
 
 
 def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path) -> None:
-    run, result = finished(tmp_path / "run", limited(budget=1000, anneal_iterations=2))
+    run, result = create_and_run(tmp_path / "run", limited(budget=1000, anneal_iterations=2))
     assert result.iterations > 2
     with pytest.raises(UsageError, match="has fallen to 0 after 2 iterations"):
         extend_limits(run, budget=2000)
@@ -191,7 +191,7 @@ def test_a_budget_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     resume = ["resume", str(tmp_path / "run"), "--json"]
     more = json.loads(said([*resume, "--budget", "2000"], capsys))
     whole = json.loads(said([*train, str(tmp_path / "whole"), "--budget", "2000"], capsys))
-    assert all(more[name] == whole[name] for name in whole if name not in ("run", "seconds", "cpu_seconds"))
+    assert all(more[name] == whole[name] for name in whole if name not in ("run_folder", "seconds", "cpu_seconds"))
     code, error = failure([*resume, "--budget", "1500"], capsys)
     assert code == 2 and "--budget is 1500, but must be at least the 2,000 of" in error
 

@@ -69,7 +69,7 @@ def test_another_environment_is_refused(tmp_path: Path) -> None:
 
 def test_what_has_a_name_is_not_given_again(tmp_path: Path) -> None:
     trained(tmp_path / "run", surroundings.make, surroundings.act)
-    with pytest.raises(UsageError, match="names its expert, surroundings:act; leave expert out"):
+    with pytest.raises(UsageError, match=r"names its expert, helpers\.gymnasium_environments:act; leave expert out"):
         aggrevated.resume(tmp_path / "run", expert=surroundings.act, iterations=3)
     run = aggrevated.resume(tmp_path / "run", trust_code=True, iterations=3)
     assert run.result().iterations == 3  # type: ignore[union-attr]

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 
 from aggrevated.config import Config
 from aggrevated.config.resolver import REGISTRIES, resolve_config
@@ -22,6 +21,14 @@ from aggrevated.policies.window import WindowPolicy
 from aggrevated.storage import digest_tensors, exclusive_lock, load_checksummed, save_checksummed
 from aggrevated.training.run_folder import Run, check_folder_unused
 from aggrevated.training.trainer import run_to_end
+from helpers.small_runs import (
+    SMALL,
+    assert_resume_is_bit_identical,
+    create_and_run,
+    make_small_config,
+    stop_after,
+    without_time,
+)
 
 UPDATES = REGISTRIES["update"].names()
 ROWS = [
@@ -35,7 +42,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("method", "update"), ROWS)
 def test_every_method_runs_and_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str) -> None:
-    assert_the_same_bits_after_stops(tmp_path, small(method, update), 3, 2)
+    assert_resume_is_bit_identical(tmp_path, make_small_config(method, update), 3, 2)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,7 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
     few = SMALL | {"iterations": 3, "trajectories": 4, "horizon": horizon, "test_episodes": 10, "checkpoint_every": 1}
     often = {"alpha_start": 0.9, "alpha_decay": 0.9}
     config = resolve_config("acrobot-partial", method, update=update, policy=policy, hidden=(8,), **few, **often)
-    assert_the_same_bits_after_stops(tmp_path, config, 1, 1)
+    assert_resume_is_bit_identical(tmp_path, config, 1, 1)
     lines = Run.open(tmp_path / "whole").metrics()
     assert len({line.kl for line in lines}) == 3 and all(line.kl > 0 for line in lines)  # it did learn
     assert horizon == 20 or any(line.roll_in_return > -horizon for line in lines)  # and episodes did end
@@ -72,7 +79,7 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
     ],
 )
 def test_a_critic_is_in_the_checkpoint(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
-    assert_the_same_bits_after_stops(tmp_path, small(method, **given), 3, 2)
+    assert_resume_is_bit_identical(tmp_path, make_small_config(method, **given), 3, 2)
     tensors, _ = load_checksummed(tmp_path / "whole/checkpoints/000006.safetensors")
     assert any(name.startswith("oracle.") and name.endswith("network.0.weight") for name in tensors)
 
@@ -80,7 +87,7 @@ def test_a_critic_is_in_the_checkpoint(tmp_path: Path, method: str, given: dict[
 def test_a_critic_that_forgets_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CriticOracle, "restore", lambda self, state: None)
     with pytest.raises(AssertionError):
-        assert_the_same_bits_after_stops(tmp_path, small("tnpg", oracle="critic"), 3)
+        assert_resume_is_bit_identical(tmp_path, make_small_config("tnpg", oracle="critic"), 3)
 
 
 @pytest.mark.parametrize(("method", "update"), [("reinforce", "regular"), ("tnpg", "natural")])
@@ -88,7 +95,7 @@ def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
     tmp_path: Path, method: str, update: str
 ) -> None:
     few = SMALL | {"iterations": 3, "trajectories": 4, "test_episodes": 10}
-    assert_the_same_bits_after_stops(
+    assert_resume_is_bit_identical(
         tmp_path, resolve_config("cartpole", method, update=update, policy="lstm", **few), 1, 1
     )
 
@@ -117,7 +124,7 @@ def on_hopper(method: str = "aggrevated", **given: Any) -> Config:
 )
 def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str, given: dict[str, Any]) -> None:
     config = on_hopper(method, update=update, iterations=4, checkpoint_every=1, **given)
-    assert_the_same_bits_after_stops(tmp_path, config, 2)
+    assert_resume_is_bit_identical(tmp_path, config, 2)
     lines = Run.open(tmp_path / "whole").metrics()
     assert len({line.kl for line in lines}) == 4 and all(line.kl > 0 for line in lines)  # it did learn
     asked = [line.oracle_steps for line in lines]
@@ -134,14 +141,14 @@ def test_the_bits_of_hopper_do_not_depend_on_the_threads(
     for threads in ("1", "3"):
         monkeypatch.setenv(THREADS_VARIABLE, threads)
         config = on_hopper(update=update, iterations=2, query_steps=3)
-        found.add(finished(tmp_path / threads, config)[1].weights_sha256)
+        found.add(create_and_run(tmp_path / threads, config)[1].weights_sha256)
     assert len(found) == 1
 
 
 def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
     """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
     config = on_hopper(update="natural", iterations=2, query_steps=3)
-    run, result = finished(tmp_path / "run", config)
+    run, result = create_and_run(tmp_path / "run", config)
     assert result.oracle_queries == 40 + 2 * 4 * 3
     assert result.simulator_steps - result.oracle_steps == 40 + 2 * 40
     assert 2 * 2 * 4 * (1 + 2 + 3) <= result.oracle_steps <= 2 * 2 * 4 * (8 + 9 + 10)
@@ -153,7 +160,9 @@ def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
 def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str, update: str) -> None:
     """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
     few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
-    run, result = finished(tmp_path / "run", resolve_config("acrobot-partial", update=update, policy=policy, **few))
+    run, result = create_and_run(
+        tmp_path / "run", resolve_config("acrobot-partial", update=update, policy=policy, **few)
+    )
     chosen = Run.open(run.folder).policy
     assert isinstance(chosen, {"mlp": FeedForwardPolicy, "window": WindowPolicy}.get(policy, RecurrentPolicy))
     if isinstance(chosen, RecurrentPolicy):
@@ -169,52 +178,53 @@ def test_a_recurrent_policy_has_one_width(policy: str) -> None:
 
 
 def test_more_iterations_continue_the_same_run(tmp_path: Path) -> None:
-    _, expected = finished(tmp_path / "long", small(iterations=8))
-    run, _ = finished(tmp_path / "short", small(iterations=4))
+    _, expected = create_and_run(tmp_path / "long", make_small_config(iterations=8))
+    run, _ = create_and_run(tmp_path / "short", make_small_config(iterations=4))
     longer = replace(run, config=run.config.with_settings(iterations=8))
     assert run_to_end(longer).weights_sha256 == expected.weights_sha256
 
 
 def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
-    run, result = finished(tmp_path / "run", small())
+    run, result = create_and_run(tmp_path / "run", make_small_config())
     names = {path.name for path in run.folder.iterdir()}
     assert {"config.json", "metrics.jsonl", "checkpoints", "policy.safetensors", "result.json"} <= names
     assert (run.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (run.folder / "curve.svg").read_bytes()
     assert [line.iteration for line in run.metrics()] == [1, 2, 3, 4, 5, 6]
     wanted = "task method update seed iterations expert_return initial_return best_return test_return ratio "
-    wanted += "simulator_steps oracle_queries seconds run weights_sha256"
-    assert set(wanted.split()) <= set(result.facts())
+    wanted += "simulator_steps oracle_queries seconds run_folder weights_sha256"
+    assert set(wanted.split()) <= set(result.to_dict())
     assert result.weights_sha256 == digest_tensors(run.policy.state_dict())
     line = run.metrics()[0]
     assert {"current_return", "best_return", "loss", "gradient_norm", "kl", "simulator_steps", "seconds"} <= set(
-        line.facts()
+        line.to_dict()
     )
 
 
 def test_another_seed_gives_other_bits(tmp_path: Path) -> None:
-    hashes = {finished(tmp_path / str(seed), small(seed=seed))[1].weights_sha256 for seed in range(3)}
+    hashes = {create_and_run(tmp_path / str(seed), make_small_config(seed=seed))[1].weights_sha256 for seed in range(3)}
     assert len(hashes) == 3
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count: int, warnings_of: list[str]) -> None:
-    run, expected = finished(tmp_path / "run", small())
+def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count: int) -> None:
+    sentences: list[str] = []
+    run, expected = create_and_run(tmp_path / "run", make_small_config())
     newest = sorted((run.folder / "checkpoints").iterdir(), reverse=True)
     for path in newest[:count]:
         data = bytearray(path.read_bytes())
         data[-3] ^= 4
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-40]), "empty": b""}[damage])
     (run.folder / "result.json").unlink()
-    again = run_to_end(run, warn=warnings_of.append)
+    again = run_to_end(run, warn=sentences.append)
     assert again.weights_sha256 == expected.weights_sha256
-    assert sum(" is damaged" in sentence for sentence in warnings_of) == count
-    assert any("starting it over" in sentence for sentence in warnings_of) == (count == 3)
+    assert sum(" is damaged" in sentence for sentence in sentences) == count
+    assert any("starting it over" in sentence for sentence in sentences) == (count == 3)
 
 
 def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
-    run, expected = finished(tmp_path / "run", small())
+    run, expected = create_and_run(tmp_path / "run", make_small_config())
     lines = without_time(run.metrics())
     path = run.folder / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-150])
@@ -225,7 +235,7 @@ def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("update", "own"), [("natural", {"damping": 3.0}), ("exponentiated", {"temperature": 0.3})])
 def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str, Any]) -> None:
-    run, _ = finished(tmp_path / "run", small(update=update))
+    run, _ = create_and_run(tmp_path / "run", make_small_config(update=update))
     (run.folder / "result.json").unlink()
     for settings in (own, {"hidden": (32,)}):
         changed = replace(run, config=run.config.with_settings(**settings))
@@ -243,9 +253,9 @@ def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str,
 def test_a_run_of_another_machine_is_refused_but_for_anyway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], words: str
 ) -> None:
-    run = Run.create(tmp_path / "run", small())
+    run = Run.create(tmp_path / "run", make_small_config())
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("aggrevated.training.trainer.numerics_fingerprint", lambda: numerics_fingerprint() | there)
+        elsewhere.setattr("aggrevated.training.session.numerics_fingerprint", lambda: numerics_fingerprint() | there)
         stop_after(run, 3)
     with pytest.raises(DataError, match=f"was begun with {words}.*--ignore-numerics"):
         run_to_end(run)
@@ -256,7 +266,7 @@ def test_a_run_of_another_machine_is_refused_but_for_anyway(
 
 
 def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:
-    run, _ = finished(tmp_path / "run", small())
+    run, _ = create_and_run(tmp_path / "run", make_small_config())
     moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
     assert run_to_end(moved).run_folder == str(tmp_path / "elsewhere")
 
@@ -266,13 +276,13 @@ def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) 
         raise BrokenPipeError(32, "Broken pipe")
 
     with pytest.raises(BrokenPipeError):
-        run_to_end(Run.create(tmp_path / "run", small()), closed)
+        run_to_end(Run.create(tmp_path / "run", make_small_config()), closed)
 
 
 def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
     weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     save_checksummed(tmp_path / "mine.safetensors", weights, card)
-    run = Run.create(tmp_path / "run", small(expert=str(tmp_path / "mine.safetensors")))
+    run = Run.create(tmp_path / "run", make_small_config(expert=str(tmp_path / "mine.safetensors")))
     stop_after(run, 3)
     save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
     with pytest.raises(DataError, match="its expert or its pages changed"):
@@ -280,7 +290,7 @@ def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
-    run, result = finished(tmp_path / "run", small(iterations=4))
+    run, result = create_and_run(tmp_path / "run", make_small_config(iterations=4))
     longer = replace(run, config=run.config.with_settings(iterations=40))
     stop_after(longer, 3)
     again = Run.open(run.folder)
@@ -295,7 +305,7 @@ def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
 
 
 def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
-    run, _ = finished(tmp_path / "run", small())
+    run, _ = create_and_run(tmp_path / "run", make_small_config())
     with pytest.raises(UsageError, match="exists already"):
         Run.create(run.folder, run.config)
     with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use by another process"):
@@ -306,12 +316,12 @@ def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
 
 def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="maps 6 observations to 3 actions, but cartpole has 4 and 2"):
-        Run.create(tmp_path / "run", small(expert="acrobot"))
+        Run.create(tmp_path / "run", make_small_config(expert="acrobot"))
     assert not (tmp_path / "run").exists()
 
 
 def test_a_chosen_policy_that_was_removed_is_written_again(tmp_path: Path) -> None:
-    run, expected = finished(tmp_path / "run", small())
+    run, expected = create_and_run(tmp_path / "run", make_small_config())
     (run.folder / "policy.safetensors").unlink()
     again = run_to_end(Run.open(str(run.folder)))
     assert again.weights_sha256 == expected.weights_sha256 == digest_tensors(run.policy.state_dict())

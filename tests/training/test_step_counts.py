@@ -173,7 +173,7 @@ def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         return step(self, state, action)
 
     monkeypatch.setattr(CartPole, "step", counted)
-    monkeypatch.setattr(roll_in_module, "compiled_episodes", lambda *_, **__: None)  # they are counted elsewhere
+    monkeypatch.setattr(roll_in_module, "try_compiled_rollout", lambda *_, **__: None)  # they are counted elsewhere
     by_then: list[tuple[int, Metrics]] = []
     rolled_out = {"oracle": "monte-carlo", "query_steps": 2, "start": "supervised", "start_steps": 2, "horizon": 20}
     run = train(

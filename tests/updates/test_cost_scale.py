@@ -1,4 +1,4 @@
-"""The spread of A*, by hand; and steps that do not know in which unit costs are."""
+"""The running scale of A*, by hand; and updates that are invariant to the unit of costs."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from aggrevated.updates.regular import RegularUpdate
 from helpers.tiny_mdp import deep_policy, flat, random_costs, random_trajectories, with_legal
 
 TRAJECTORIES = random_trajectories()
-UNITLESS = {
+UPDATES_WITH_COST_SCALE = {
     "natural": lambda: NaturalUpdate(1e-3, damping=1.0, in_spreads=True),
     "natural, per state": lambda: NaturalUpdate(per_state=5, target_kl=0.01, damping=0.03, in_spreads=True),
     "natural, held out": lambda: NaturalUpdate(solver=held_out, damping=0.0, target_kl=0.01, in_spreads=True),
@@ -32,26 +32,26 @@ def costs(values, weight):
     return CostToGo(np.array(values, np.float32), np.array(weight, np.float32))
 
 
-def test_by_hand():
+def test_running_cost_scale_matches_hand_computed_value():
     """One trajectory of two steps, three actions: squares (0, 9, 16)/3 and (4, 0, 4)/3, so √(11/2)."""
     trajectories = random_trajectories(k=1, t=2)
     spread = RunningCostScale().including(costs([[[0, 3, 4], [2, 0, 2]]], [[1, 1]]), trajectories)
     assert spread.value == pytest.approx(np.sqrt((25 / 3 + 8 / 3) / 2), rel=1e-15)
 
 
-def test_a_state_that_was_not_asked_counts_for_nothing_and_one_that_counts_twice_is_one_state():
+def test_running_cost_scale_counts_each_queried_state_once():
     trajectories = random_trajectories(k=1, t=3)
     spread = RunningCostScale().including(costs([[3, 100, 4]], [[2, 0, 1]]), trajectories)
     assert (spread.squares, spread.states) == (25.0, 2.0)
 
 
-def test_only_legal_actions_count():
+def test_running_cost_scale_ignores_illegal_actions():
     trajectories = random_trajectories(k=1, t=1)
     trajectories = replace(trajectories, action_mask=np.array([[[True, False, True]]]))
     assert RunningCostScale().including(costs([[[1, 1000, 7]]], [[1]]), trajectories).value == 5.0
 
 
-def test_over_iterations_it_is_the_spread_of_all_at_once():
+def test_running_cost_scale_over_iterations_equals_scale_of_all_data():
     spread = RunningCostScale()
     seen = []
     for n in range(5):
@@ -62,12 +62,12 @@ def test_over_iterations_it_is_the_spread_of_all_at_once():
     assert spread.value == pytest.approx(np.sqrt(np.square(np.concatenate(seen)).mean()), rel=1e-14)
 
 
-def test_nothing_to_pay_is_divided_by_1():
+def test_running_cost_scale_of_zero_costs_is_1():
     nothing = random_costs(TRAJECTORIES, scale=0.0)
     assert RunningCostScale().including(nothing, TRAJECTORIES).value == 1.0
 
 
-def test_divided_only_the_values_change():
+def test_running_cost_scale_divide_changes_values_only():
     given = replace(random_costs(TRAJECTORIES), entropy_bonus=0.4)
     divided = RunningCostScale(8.0, 2.0).divide(given)
     np.testing.assert_array_equal(divided.values, given.values / 2)
@@ -76,7 +76,7 @@ def test_divided_only_the_values_change():
     )
 
 
-def test_as_a_tensor_it_keeps_every_bit():
+def test_running_cost_scale_round_trips_through_tensor():
     spread = RunningCostScale(1 / 3, 1e15 + 1)
     assert RunningCostScale.of(spread.tensor()) == spread
 
@@ -94,8 +94,8 @@ def weights_after(make, scale, loss=all_actions_loss, legal=False):
 
 
 @pytest.mark.parametrize("loss", [all_actions_loss, taken_action_loss, best_action_nll_loss])
-@pytest.mark.parametrize("make", UNITLESS.values(), ids=UNITLESS)
-def test_the_unit_of_cost_does_not_matter(make, loss):
+@pytest.mark.parametrize("make", UPDATES_WITH_COST_SCALE.values(), ids=UPDATES_WITH_COST_SCALE)
+def test_updates_with_cost_scale_are_invariant_to_cost_unit(make, loss):
     """Exactly for a power of two, to rounding for 1000; the entropy bonus has no unit either."""
     moved = weights_after(make, 1.0, loss)
     np.testing.assert_array_equal(weights_after(make, 1024.0, loss), moved)
@@ -103,20 +103,20 @@ def test_the_unit_of_cost_does_not_matter(make, loss):
     assert np.abs(moved - flat(deep_policy())).max() > 1e-3
 
 
-def test_without_the_spread_it_does_matter():
+def test_regular_update_without_cost_scale_depends_on_cost_unit():
     def plain():
         return RegularUpdate(0.1, torch.optim.SGD)
 
     assert np.abs(weights_after(plain, 4.0) - weights_after(plain, 1.0)).max() > 1e-3
 
 
-def test_the_unit_does_not_matter_where_some_actions_are_illegal():
-    make = UNITLESS["natural, per state"]
+def test_natural_update_with_action_mask_is_invariant_to_cost_unit():
+    make = UPDATES_WITH_COST_SCALE["natural, per state"]
     np.testing.assert_array_equal(weights_after(make, 1024.0, legal=True), weights_after(make, 1.0, legal=True))
 
 
-@pytest.mark.parametrize("make", UNITLESS.values(), ids=UNITLESS)
-def test_the_spread_is_in_the_state(make):
+@pytest.mark.parametrize("make", UPDATES_WITH_COST_SCALE.values(), ids=UPDATES_WITH_COST_SCALE)
+def test_updates_save_cost_scale_in_state(make):
     update = make()
     policy = deep_policy()
     update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES))

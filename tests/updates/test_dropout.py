@@ -1,4 +1,4 @@
-"""Dropout is the same for the same seed, and there is none where nobody learns."""
+"""Dropout is determined by its seed, and there is none outside of learning."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def loss_with(policy, seed):
 
 
 @every_kind
-def test_the_same_seed_drops_the_same_and_another_seed_something_else(kind):
+def test_dropout_context_is_determined_by_seed(kind):
     policy = reader(kind, PAGES, dropout=0.5)
     seeds = (0, 2, 8, 2**63 + 4, 2**64 - 1)
     losses = [loss_with(policy, seed) for seed in seeds]
@@ -40,13 +40,13 @@ def test_the_same_seed_drops_the_same_and_another_seed_something_else(kind):
     assert all_actions_loss(policy, PARSES, COSTS).item() not in losses
 
 
-def test_a_mask_serves_two_minibatches():
+def test_dropout_context_uses_one_mask_for_two_consecutive_seeds():
     """Follow the leader counts its minibatches, and torch's seeds are half of ours."""
     policy = reader("lstm", PAGES, dropout=0.5)
     assert len({loss_with(policy, seed) for seed in range(6)}) == 3
 
 
-def test_torchs_own_generator_is_left_alone():
+def test_dropout_context_leaves_global_torch_generator_unchanged():
     policy = reader("reactive", PAGES, dropout=0.5)
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -59,7 +59,7 @@ def test_torchs_own_generator_is_left_alone():
     assert loss_with(policy, 1) == loss
 
 
-def test_there_is_none_outside_also_after_an_error():
+def test_dropout_is_inactive_outside_context_and_after_an_error():
     policy = reader("reactive", PAGES, dropout=0.5)
     before = all_actions_loss(policy, PARSES, COSTS).item()
     with pytest.raises(KeyError), make_dropout_context(policy)(1):
@@ -70,17 +70,17 @@ def test_there_is_none_outside_also_after_an_error():
 
 
 @every_kind
-def test_an_actor_drops_nothing_even_if_made_while_learning(kind):
+def test_actor_made_inside_dropout_context_has_no_dropout(kind):
     policy = reader(kind, PAGES, dropout=0.5)
-    calm = policy.actor()
+    outside = policy.actor()
     with make_dropout_context(policy)(1):
         actor = policy.actor()
     observation = PARSES.observations[:, 0]
-    expected = calm.parameters(observation, calm.memory(len(observation)))[0]
+    expected = outside.parameters(observation, outside.memory(len(observation)))[0]
     np.testing.assert_array_equal(actor.parameters(observation, actor.memory(len(observation)))[0], expected)
 
 
-def test_an_update_draws_its_dropout_from_the_trajectories_own_seeds():
+def test_regular_update_seeds_dropout_from_trajectories():
     def after(seeds):
         policy = reader("lstm", PAGES, dropout=0.5)
         step = RegularUpdate(0.01)(policy, all_actions_loss, replace(PARSES, seeds=seeds), COSTS)
@@ -99,23 +99,23 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
-def test_a_policy_without_dropout_has_the_bits_that_it_had(make):
+def test_loss_and_gradient_without_dropout_are_plain_for_general_policies(make):
     policy = make().eval()
     data = random_trajectories(dtype=np.float32)
     costs = random_costs(data)
-    assert_plain(policy, data, costs)
+    assert_plain_loss_and_gradient(policy, data, costs)
 
 
 @every_kind
-def test_a_parser_without_dropout_has_the_bits_that_it_had(kind):
-    assert_plain(reader(kind, PAGES), PARSES, COSTS)
+def test_loss_and_gradient_without_dropout_are_plain_for_parser_policies(kind):
+    assert_plain_loss_and_gradient(reader(kind, PAGES), PARSES, COSTS)
 
 
 @pytest.mark.parametrize(
     "update", [FollowTheLeaderUpdate(steps=5), ExponentiatedUpdate(steps=5)], ids=lambda u: type(u).__name__
 )
-def test_whether_there_is_any_is_asked_once_for_all_minibatches(update, monkeypatch):
-    """Walking through the modules takes a while, beside a step of a small network."""
+def test_updates_search_modules_for_dropout_once_per_fit(update, monkeypatch):
+    """Iterating over the modules takes long, compared with a step of a small network."""
     policy = FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,))
     data = random_trajectories(dtype=np.float32)
     walks = []
@@ -124,8 +124,8 @@ def test_whether_there_is_any_is_asked_once_for_all_minibatches(update, monkeypa
     assert len(walks) == 2  # for the loss that is reported, and for the fit
 
 
-def assert_plain(policy, data, costs):
-    """What an update computes is the plain loss and its plain gradient."""
+def assert_plain_loss_and_gradient(policy, data, costs):
+    """Assert that an update computes the plain loss and its plain gradient."""
     loss, found = loss_and_gradient(policy, all_actions_loss, data, costs)
     assert loss == all_actions_loss(policy, data, costs).item()
     np.testing.assert_array_equal(found.double().numpy(), gradient(policy, all_actions_loss, data, costs))

@@ -1,4 +1,4 @@
-"""Exponentiated gradient for networks: what is known of it by hand, and that it keeps to it."""
+"""Exponentiated gradient for networks, against closed forms and hand-computed values."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -15,40 +15,14 @@ from aggrevated.oracles import CostToGo
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import gradient_norm, loss_and_gradient
 from aggrevated.updates.dataset_aggregation import TrainingData
 from aggrevated.updates.exponentiated import ExponentiatedUpdate, normalized_excess_cost
 from aggrevated.updates.natural import NaturalSettings
 from aggrevated.updates.projection_targets import MAX_SCALED_COST, action_costs, gaussian_target
 from aggrevated.updates.temperature import PlateauDetector
+from helpers.single_steps import all_action_costs, make_policy, single_steps
 from helpers.tiny_mdp import flat, random_costs, random_trajectories, randomise, with_vectors
-
-
-def steps_of(observations, actions=None, legal=None):
-    """One step in each of n trajectories."""
-    seen = np.asarray(observations, np.float32)[:, None]
-    n = len(seen)
-    return Trajectories(
-        states=np.zeros((n, 1, 0), np.float32),
-        observations=seen,
-        actions=np.zeros((n, 1), int) if actions is None else np.asarray(actions)[:, None],
-        costs=np.zeros((n, 1)),
-        mask=np.ones((n, 1), bool),
-        by_expert=np.zeros((n, 1), bool),
-        horizon=1,
-        **({} if legal is None else {"action_mask": np.asarray(legal)[:, None]}),
-    )
-
-
-def told(values, **more):
-    """The cost-to-go of every action at each of n steps."""
-    values = np.asarray(values, np.float32)[:, None]
-    return CostToGo(values, np.ones(values.shape[:2], np.float32), **more)
-
-
-def policy_of(hidden=(8,), actions=3, size=3, seed=0):
-    return FeedForwardPolicy(size, CategoricalHead(actions), hidden, torch.Generator().manual_seed(seed))
 
 
 def log_probabilities(policy, observations):
@@ -57,48 +31,48 @@ def log_probabilities(policy, observations):
         return policy.distribution(seen, torch.ones(seen.shape[:2], dtype=torch.bool)).logits[:, 0].double().numpy()
 
 
-def test_a_table_has_the_mean_of_all_visits_over_tau():
+def test_exponentiated_update_of_table_is_mean_advantage_over_temperature():
     """Two visits of state 0, one of state 1, in two iterations: log π = −(mean A*)/(τ · unit), but for a constant."""
-    policy = policy_of(())
+    policy = make_policy(())
     update = ExponentiatedUpdate(temperature=0.5, decay_after=0, max_target_cost=0)
     first = np.array([[0.0, 1, 2], [1.0, 0, 1]])
     second = np.array([[2.0, 0, 0]])
-    update(policy, all_actions_loss, steps_of(np.eye(3)[[0, 1]]), told(first))
-    update(policy, all_actions_loss, steps_of(np.eye(3)[[0]]), told(second))
+    update(policy, all_actions_loss, single_steps(np.eye(3)[[0, 1]]), all_action_costs(first))
+    update(policy, all_actions_loss, single_steps(np.eye(3)[[0]]), all_action_costs(second))
     unit = np.abs(np.concatenate([first, second])).mean()
     wanted = -np.array([(first[0] + second[0]) / 2, first[1]]) / (0.5 * unit)
     found = log_probabilities(policy, np.eye(3)[[0, 1]])
     np.testing.assert_allclose(found - found[:, :1], wanted - wanted[:, :1], atol=1e-5)
 
 
-def test_the_fit_finds_what_is_known_in_closed_form():
-    """The same goal for a table, and for a network wide enough to be one: Adam ends where the closed form is."""
+def test_exponentiated_update_of_network_approaches_closed_form_of_table():
+    """A wide network, fitted by Adam, gets the closed-form probabilities of a table."""
     observations = np.tile(np.eye(3)[[0, 1, 2, 0]], (64, 1))
     costs = np.tile([[0.0, 1, 2], [1, 0, 1], [0, 0, 1], [1, 0, 0]], (64, 1))
-    table = policy_of(())
-    network = policy_of((32,))
-    ExponentiatedUpdate(temperature=0.5)(table, all_actions_loss, steps_of(observations), told(costs))
+    table = make_policy(())
+    network = make_policy((32,))
+    ExponentiatedUpdate(temperature=0.5)(table, all_actions_loss, single_steps(observations), all_action_costs(costs))
     ExponentiatedUpdate(temperature=0.5, steps=3000, learning_rate=3e-3)(
-        network, all_actions_loss, steps_of(observations), told(costs)
+        network, all_actions_loss, single_steps(observations), all_action_costs(costs)
     )
     np.testing.assert_allclose(log_probabilities(network, np.eye(3)), log_probabilities(table, np.eye(3)), atol=0.1)
 
 
-def test_states_that_look_alike_get_the_action_that_is_cheapest_on_average_not_by_vote():
-    """Action 0 is better at three of four of them, by a little; at the fourth it is dear."""
+def test_exponentiated_update_minimizes_mean_cost_of_indistinguishable_states():
+    """Action 0 is better at three of four of them, by a little; at the fourth it is expensive."""
     alike = np.ones((4, 1))
     costs = np.array([[0, 0.2], [0, 0.2], [0, 0.2], [1.5, 0]])
     assert (costs.argmin(axis=1) == 0).sum() == 3 and costs.mean(axis=0).argmin() == 1
-    policy = policy_of((8,), actions=2, size=1)
-    ExponentiatedUpdate(steps=500)(policy, all_actions_loss, steps_of(alike), told(costs))
+    policy = make_policy((8,), actions=2, size=1)
+    ExponentiatedUpdate(steps=500)(policy, all_actions_loss, single_steps(alike), all_action_costs(costs))
     assert np.exp(log_probabilities(policy, [[1.0]]))[0, 1] > 0.9
 
 
-def test_a_policy_that_is_sure_and_wrong_does_not_stay_so():
-    policy = policy_of((8,), actions=2, size=1)
+def test_exponentiated_update_corrects_confident_and_wrong_policy():
+    policy = make_policy((8,), actions=2, size=1)
     with torch.no_grad():
         policy.network[-1].bias.copy_(torch.tensor([15.0, -15.0]))
-    data = steps_of(np.ones((6, 1))), told(np.tile([1.0, 0.0], (6, 1)))
+    data = single_steps(np.ones((6, 1))), all_action_costs(np.tile([1.0, 0.0], (6, 1)))
     assert loss_and_gradient(policy, all_actions_loss, *data)[1].norm() < 1e-6  # Σ_a π(a) A*(a) is flat there
     update = ExponentiatedUpdate(learning_rate=0.1)
     for _ in range(3):
@@ -108,10 +82,10 @@ def test_a_policy_that_is_sure_and_wrong_does_not_stay_so():
 
 @pytest.mark.parametrize("eta", [0.0, 1.0])
 @pytest.mark.parametrize("kind", ["feed-forward", "lstm"])
-def test_costs_in_another_unit_give_the_same_bits(eta, kind):
+def test_exponentiated_update_is_invariant_to_cost_unit(eta, kind):
     found = []
     for unit in (1.0, 1024.0):
-        policy = policy_of() if kind == "feed-forward" else RecurrentPolicy(3, CategoricalHead(3), 4)
+        policy = make_policy() if kind == "feed-forward" else RecurrentPolicy(3, CategoricalHead(3), 4)
         policy = randomise(policy, 0)
         update = ExponentiatedUpdate(eta, steps=7)
         for n in range(3):
@@ -121,46 +95,48 @@ def test_costs_in_another_unit_give_the_same_bits(eta, kind):
     np.testing.assert_array_equal(*found)
 
 
-def test_tau_and_the_rate_of_the_fit_fall_as_the_bound_says():
+def test_exponentiated_update_temperature_decays_with_square_root_of_n():
     update = ExponentiatedUpdate(decay_after=4)
     assert [update._temperature_decay(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
     assert ExponentiatedUpdate(decay_after=0)._temperature_decay(1000) == 1.0
 
 
-def test_what_is_known_of_actions():
-    """Step 0: asked of the action taken, and advised; step 1: only advised, so that others cost a mean mistake."""
-    trajectories = steps_of(np.zeros((2, 1)), actions=[1, 2])
+def test_action_costs_combine_queried_costs_and_expert_actions():
+    """Step 0: cost of the taken action and expert action known; step 1: expert action only, others cost the mean."""
+    trajectories = single_steps(np.zeros((2, 1)), actions=[1, 2])
     values = np.array([[4.0], [0.0]], np.float32)
     weight = np.array([[1.0], [0.0]], np.float32)
-    told_of_taken = CostToGo(values, weight, expert_actions=np.array([[0], [2]]))
-    cost, known, counts = action_costs(TrainingData(trajectories, told_of_taken), 3)
+    cost_to_go = CostToGo(values, weight, expert_actions=np.array([[0], [2]]))
+    cost, known, counts = action_costs(TrainingData(trajectories, cost_to_go), 3)
     np.testing.assert_array_equal(known[:, 0], [[True, True, False], [True, True, True]])
     np.testing.assert_allclose(cost[0, 0], [0.0, 2.0, 0.0])  # the mean of what is known, 0 and 4, is the unit
     np.testing.assert_allclose(cost[1, 0], [1.5, 1.5, 0.0])  # over all three actions that is 1 on average
     np.testing.assert_array_equal(counts, [[1.0], [1.0]])
 
 
-def test_a_very_dear_mistake_counts_as_a_dear_one():
-    cost, _, _ = action_costs(TrainingData(steps_of(np.zeros((50, 1))), told([[0.0, 1.0]] * 49 + [[0.0, 1e6]])), 2)
+def test_action_costs_are_clipped_to_max_scaled_cost():
+    cost, _, _ = action_costs(
+        TrainingData(single_steps(np.zeros((50, 1))), all_action_costs([[0.0, 1.0]] * 49 + [[0.0, 1e6]])), 2
+    )
     assert cost.max() == MAX_SCALED_COST
 
 
-def test_illegal_actions_have_no_say():
+def test_exponentiated_update_ignores_costs_of_illegal_actions():
     legal = np.array([[True, True, False]] * 4)
     found = []
-    for of_illegal in (0.0, 100.0):
-        policy = policy_of()
-        data = steps_of(np.eye(3)[[0, 1, 2, 0]], legal=legal), told([[0.0, 1, of_illegal]] * 4)
+    for illegal_cost in (0.0, 100.0):
+        policy = make_policy()
+        data = single_steps(np.eye(3)[[0, 1, 2, 0]], legal=legal), all_action_costs([[0.0, 1, illegal_cost]] * 4)
         ExponentiatedUpdate(steps=20)(policy, all_actions_loss, *data)
         found.append(flat(policy))
     np.testing.assert_array_equal(*found)
 
 
-def test_without_advice_the_action_taken_is_learned_from_by_a_natural_step():
+def test_exponentiated_update_without_expert_actions_is_a_natural_update():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories, actions=None)
-    one = randomise(policy_of(), 0)
-    other = randomise(policy_of(), 0)
+    one = randomise(make_policy(), 0)
+    other = randomise(make_policy(), 0)
     value, gradient = loss_and_gradient(one, taken_action_loss, trajectories, costs)
     step, natural = (
         update(policy, taken_action_loss, trajectories, costs)
@@ -170,23 +146,23 @@ def test_without_advice_the_action_taken_is_learned_from_by_a_natural_step():
     np.testing.assert_array_equal(flat(one), flat(other))
 
 
-def test_a_policy_as_sure_as_a_float_can_be_still_moves():
+def test_exponentiated_update_steps_when_probabilities_underflow():
     """Where a probability underflows to 0 the step is not held for one that breaks the policy."""
-    policy = policy_of((8,), actions=2, size=1)
+    policy = make_policy((8,), actions=2, size=1)
     update = ExponentiatedUpdate(temperature=1e-3, learning_rate=1.0)
-    data = steps_of(np.ones((6, 1))), told(np.tile([1.0, 0.0], (6, 1)))
+    data = single_steps(np.ones((6, 1))), all_action_costs(np.tile([1.0, 0.0], (6, 1)))
     steps = [update(policy, all_actions_loss, *data) for _ in range(5)]
     assert np.exp(log_probabilities(policy, [[1.0]]).astype(np.float32))[0, 0] == 0.0
     assert all(step.step_halvings == 0 and np.isfinite(step.kl) for step in steps)
 
 
-# ---- what the policies cannot do
+# ---- what the policy cannot represent
 
 
-def test_the_excess_is_one_for_a_policy_at_random_and_nothing_for_the_goal():
+def test_normalized_excess_cost_is_1_for_uniform_policy_and_0_for_target():
     q = np.float32([[0, 3, 3], [2, 0, 4]])
-    data = TrainingData(steps_of(np.eye(2)), told(q))
-    policy = policy_of((), actions=3, size=2)
+    data = TrainingData(single_steps(np.eye(2)), all_action_costs(q))
+    policy = make_policy((), actions=3, size=2)
     weight = policy.network[0].weight
     unit = np.abs(q).mean()
     for scale, expected in ((0.0, 1.0), (1 / (0.02 * unit), 0.0)):
@@ -196,27 +172,27 @@ def test_the_excess_is_one_for_a_policy_at_random_and_nothing_for_the_goal():
 
 
 @pytest.mark.parametrize(
-    ("left", "reached"),
+    ("excess", "triggered"),
     [
-        ([0.5] * 19, False),  # too early to say
+        ([0.5] * 19, False),  # fewer than twenty iterations
         ([0.5] * 20, True),
-        ([0.5] * 10 + [0.4] * 10, False),  # it still gets better
-        ([0.1] * 20, False),  # little is left
+        ([0.5] * 10 + [0.4] * 10, False),  # still improving
+        ([0.1] * 20, False),  # the excess is small
         ([0.1] * 20 + [0.5] * 20, True),  # only the last twenty are looked at
     ],
 )
-def test_a_standstill_is_much_left_and_no_progress(left, reached):
-    standstill = PlateauDetector()
-    for one in left:
-        standstill.add(one)
-    assert standstill.triggered() == reached
+def test_plateau_detector_triggers_on_high_cost_without_progress(excess, triggered):
+    detector = PlateauDetector()
+    for one in excess:
+        detector.add(one)
+    assert detector.triggered() == triggered
 
 
-def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_and_after_a_restore():
-    """One observation, and advice that differs: half of the states are wrong whatever it does."""
-    policy = policy_of((4,), actions=2, size=1)
+def test_exponentiated_update_switches_to_natural_update_at_plateau():
+    """One observation, contradictory costs: half of the states are wrong for every policy. It lasts after a restore."""
+    policy = make_policy((4,), actions=2, size=1)
     update = ExponentiatedUpdate(steps=2)
-    data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
+    data = single_steps(np.ones((8, 1))), all_action_costs(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
     for _ in range(20):
         update(policy, all_actions_loss, *data)
     resumed = ExponentiatedUpdate(steps=2)
@@ -229,20 +205,20 @@ def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_an
         one(twin, all_actions_loss, *data)
     weights = [parameters_to_vector(twin.parameters()) for twin in twins]
     assert torch.equal(weights[0], weights[2]) and torch.equal(weights[1], weights[2])
-    assert "observations" not in update.state()  # of no more use
+    assert "observations" not in update.state()  # the data is dropped
 
 
-def test_with_eta_it_never_hands_over():
-    policy = policy_of((4,), actions=2, size=1)
+def test_exponentiated_update_with_eta_never_switches_to_natural_update():
+    policy = make_policy((4,), actions=2, size=1)
     update = ExponentiatedUpdate(steps=2, eta=0.1)
-    data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
+    data = single_steps(np.ones((8, 1))), all_action_costs(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
     for _ in range(22):
         update(policy, all_actions_loss, *data)
     assert update.aggregation.seen == 22 * 8
 
 
-@pytest.mark.parametrize("policy", [policy_of(), RecurrentPolicy(3, CategoricalHead(3), 4)], ids=["mlp", "lstm"])
-def test_where_nothing_is_known_the_policy_stays(policy):
+@pytest.mark.parametrize("policy", [make_policy(), RecurrentPolicy(3, CategoricalHead(3), 4)], ids=["mlp", "lstm"])
+def test_exponentiated_update_without_known_costs_keeps_policy(policy):
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories)
     before = flat(policy).copy()
@@ -251,43 +227,48 @@ def test_where_nothing_is_known_the_policy_stays(policy):
     assert step.kl == 0.0
 
 
-def test_a_cost_that_is_no_advantage_cannot_be_compared_with_advice():
+def test_exponentiated_update_rejects_expert_actions_with_non_advantage_costs():
     costs = CostToGo(np.float32([[-3.0]]), np.ones((1, 1), np.float32), expert_actions=np.zeros((1, 1), int))
-    policy = policy_of(actions=3, size=1)
+    policy = make_policy(actions=3, size=1)
     with pytest.raises(UsageError, match="use the oracle's advantage"):
-        ExponentiatedUpdate()(policy, taken_action_loss, steps_of(np.ones((1, 1))), costs)
-    ExponentiatedUpdate()(policy, taken_action_loss, steps_of(np.ones((1, 1))), replace(costs, advantage=True))
+        ExponentiatedUpdate()(policy, taken_action_loss, single_steps(np.ones((1, 1))), costs)
+    ExponentiatedUpdate()(policy, taken_action_loss, single_steps(np.ones((1, 1))), replace(costs, advantage=True))
 
 
-# ---- advice
+# ---- expert actions
 
 
-def test_where_only_advice_is_known_the_distance_is_cross_entropy():
+def test_projection_target_of_expert_action_only_is_cross_entropy():
     """Two steps: of the first all costs are known, of the second that π* would take the last; π is uniform over 3."""
-    trajectories = steps_of(np.eye(3)[[0, 1]])
-    costs = replace(told([[0.0, 1, 2], [0, 0, 0]]), weight=np.float32([[1], [0]]), advice=np.array([[0], [2]]))
-    policy = policy_of()
+    trajectories = single_steps(np.eye(3)[[0, 1]])
+    costs = replace(
+        all_action_costs([[0.0, 1, 2], [0, 0, 0]]), weight=np.float32([[1], [0]]), expert_actions=np.array([[0], [2]])
+    )
+    policy = make_policy()
     with torch.no_grad():
         policy.network[-1].weight.zero_(), policy.network[-1].bias.zero_()
-    goal = ExponentiatedUpdate()._target(policy, TrainingData(trajectories, costs), tau=0.5)
+    target = ExponentiatedUpdate()._target(policy, TrainingData(trajectories, costs), tau=0.5)
     seen = torch.from_numpy(trajectories.observations)
     mask = torch.ones(2, 1, dtype=torch.bool)
-    distance = goal.distance(policy.distribution(seen, mask))[:, 0]
+    distance = target.distance(policy.distribution(seen, mask))[:, 0]
     unit = 1.0  # the mean of 0, 1 and 2
     squares = np.var([0.0, 1 / unit / 0.5, 2 / unit / 0.5])  # of z − g around their mean
     np.testing.assert_allclose(distance.detach(), [0.5 * squares, np.log(3)], rtol=1e-5)
-    assert goal.weight.tolist() == [[1.0], [1.0]] and not goal.complete()
+    assert target.weight.tolist() == [[1.0], [1.0]] and not target.complete()
 
 
-# ---- vectors
+# ---- continuous actions
 
 
-def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
-    """Three steps: the action taken was worse, better by much, and not asked about."""
-    trajectories = steps_of(np.eye(3), actions=[[1.0], [1.0], [1.0]])
-    advice = np.array([[[0.0]], [[0.0]], [[0.5]]], np.float32)
+def test_gaussian_target_moves_to_expert_actions_and_better_actions():
+    """Three steps: the taken action was worse, much better, and not queried."""
+    trajectories = single_steps(np.eye(3), actions=[[1.0], [1.0], [1.0]])
+    expert_actions = np.array([[[0.0]], [[0.0]], [[0.5]]], np.float32)
     costs = CostToGo(
-        np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), expert_actions=advice, advantage=True
+        np.float32([[3.0], [-30.0], [0.0]]),
+        np.float32([[1.0], [1.0], [0.0]]),
+        expert_actions=expert_actions,
+        advantage=True,
     )
     means = gaussian_target(trajectories, costs, np.ones(1)).means[:, 0, 0].numpy()
     assert means[0] == 0.0 and means[1] > 0.95 and means[2] == 0.5
@@ -298,21 +279,23 @@ def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
     np.testing.assert_allclose(found, means, atol=0.05)
 
 
-def test_a_gaussian_minds_a_distance_as_much_as_it_costs():
-    """Asked about: A* = κ‖a − a*‖²/2, with κ ten times as large at one step; twice the weight of all, shared by κ."""
+def test_gaussian_target_weights_are_proportional_to_curvature_of_cost():
+    """Queried steps: A* = κ‖a − a*‖²/2, with κ ten times as large at one step; twice the weight of all, shared by κ."""
     actions = np.array([[0.1], [0.2], [1.0], [1.0]])
     costs = np.float32([[10 * 0.1**2], [0.2**2], [0.0], [0.0]])
-    told = CostToGo(costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), expert_actions=np.zeros((4, 1, 1), np.float32))
-    weight = gaussian_target(steps_of(np.eye(4), actions=actions), told, np.ones(1)).weight[:, 0].numpy()
+    cost_to_go = CostToGo(
+        costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), expert_actions=np.zeros((4, 1, 1), np.float32)
+    )
+    weight = gaussian_target(single_steps(np.eye(4), actions=actions), cost_to_go, np.ones(1)).weight[:, 0].numpy()
     assert weight.sum() == pytest.approx(3 * 4, rel=0.01)
     assert weight[0] - 1 == pytest.approx(10 * (weight[1] - 1), rel=0.1) and weight[2] == weight[3] == 1.0
-    free = replace(told, values=0 * costs)
+    free = replace(cost_to_go, values=0 * costs)
     np.testing.assert_array_equal(
-        gaussian_target(steps_of(np.eye(4), actions=actions), free, np.ones(1)).weight, np.ones((4, 1))
+        gaussian_target(single_steps(np.eye(4), actions=actions), free, np.ones(1)).weight, np.ones((4, 1))
     )
 
 
-def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_restore():
+def test_exponentiated_update_deviation_decays_with_root_of_n_across_restore():
     trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
     costs = replace(
         random_costs(trajectories, actions=None), expert_actions=np.zeros_like(trajectories.actions), advantage=True
@@ -328,7 +311,7 @@ def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_resto
 
 
 @pytest.mark.parametrize("head", [CategoricalHead(3), GaussianHead(2)])
-def test_an_entropy_bonus_is_refused(head):
+def test_exponentiated_update_rejects_entropy_bonus(head):
     trajectories = random_trajectories(dtype=np.float32)
     costs = replace(random_costs(trajectories), entropy_bonus=0.1)
     with pytest.raises(UsageError, match="knows no entropy bonus"):

@@ -19,7 +19,7 @@ def system(d, k, seed):
 
 
 @SOLVERS
-def test_by_hand(solver):
+def test_fisher_solvers_match_hand_computed_solution(solver):
     """S = (3, 4)ᵀ, λ = 5, g = (1, 0): S Sᵀ + 5I = [14 12; 12 21], determinant 150, δ = (21, −12)/150."""
     delta = solver(torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0]), 5.0)
     torch.testing.assert_close(delta, torch.tensor([0.14, -0.08], dtype=torch.float64), atol=1e-14, rtol=0)
@@ -27,7 +27,7 @@ def test_by_hand(solver):
 
 @SOLVERS
 @given(st.integers(1, 60), st.integers(1, 20), st.floats(-3, 3), st.integers(0, 2**31))
-def test_agrees_with_the_dense_solution_and_points_downhill(solver, d, k, exponent, seed):
+def test_fisher_solvers_agree_with_dense_solution(solver, d, k, exponent, seed):
     s, g = system(d, k, seed)
     damping = 10.0**exponent * float(s.square().sum(0).mean())  # relative to the mean squared column, as in `Natural`
     dense = torch.linalg.solve(s @ s.T + damping * torch.eye(d, dtype=torch.float64), g)
@@ -38,7 +38,7 @@ def test_agrees_with_the_dense_solution_and_points_downhill(solver, d, k, expone
 
 
 @given(st.integers(1, 40), st.integers(1, 12), st.floats(-3, 3), st.integers(0, 2**31))
-def test_both_agree_also_when_given_float32_and_columns_that_repeat(d, k, exponent, seed):
+def test_fisher_solvers_agree_for_float32_and_repeated_columns(d, k, exponent, seed):
     """K trajectories may well be the same one: S then has less than full rank."""
     s, g = system(d, k, seed)
     s = torch.cat([s, s], dim=1).float()
@@ -51,7 +51,7 @@ def test_both_agree_also_when_given_float32_and_columns_that_repeat(d, k, expone
 
 @SOLVERS
 @pytest.mark.parametrize("more", [-1, 0, 1, BLOCK + 5])
-def test_a_system_of_several_blocks_of_rows(solver, more):
+def test_fisher_solvers_count_every_row_across_blocks(solver, more):
     """Every row counts once, whether the last block is whole or not; S and g in float32, as they come."""
     s, g = (x.float() for x in system(BLOCK + more, 3, 0))
     exact = s.double()
@@ -63,7 +63,7 @@ def test_a_system_of_several_blocks_of_rows(solver, more):
 
 
 @given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 2**31))
-def test_with_no_more_weights_than_trajectories_little_damping_costs_no_digits(d, more, seed):
+def test_closed_form_keeps_precision_with_little_damping_at_full_rank(d, more, seed):
     """S Sᵀ has full rank there and is solved itself: Woodbury's identity would divide a small difference by λ."""
     s, g = system(d, 3 * d + more, seed)
     damping = 1e-12 * float(s.square().sum(0).mean())
@@ -72,7 +72,7 @@ def test_with_no_more_weights_than_trajectories_little_damping_costs_no_digits(d
 
 
 @pytest.mark.parametrize("shape", [(3000, 4), (4, 3000)])
-def test_no_system_is_larger_than_the_smaller_side(shape, monkeypatch):
+def test_closed_form_solves_system_of_the_smaller_side(shape, monkeypatch):
     solved = []
     solve = torch.linalg.solve
     monkeypatch.setattr(
@@ -83,7 +83,7 @@ def test_no_system_is_larger_than_the_smaller_side(shape, monkeypatch):
 
 
 @pytest.mark.parametrize("solver", [closed_form, conjugate_gradient, held_out])
-def test_no_solver_copies_all_of_s(solver, monkeypatch):
+def test_fisher_solvers_do_not_copy_whole_score_matrix(solver, monkeypatch):
     """In float64 there are vectors and blocks of rows, nothing of the size of S."""
     s, g = (x.float() for x in system(4 * BLOCK, 40, 0))
     copied = []
@@ -94,20 +94,20 @@ def test_no_solver_copies_all_of_s(solver, monkeypatch):
 
 
 @SOLVERS
-def test_without_a_gradient_there_is_no_direction(solver):
+def test_fisher_solvers_return_zero_for_zero_gradient(solver):
     s, g = system(5, 3, 0)
     assert not solver(s, torch.zeros_like(g), 1.0).any()
 
 
 @SOLVERS
-def test_the_inputs_stay_as_they_were(solver):
+def test_fisher_solvers_do_not_modify_inputs(solver):
     s, g = system(5, 3, 0)
     before = s.clone(), g.clone()
     solver(s, g, 0.1)
     assert torch.equal(s, before[0]) and torch.equal(g, before[1])
 
 
-def test_conjugate_gradient_needs_at_most_k_plus_1_iterations():
+def test_conjugate_gradient_converges_in_k_plus_1_iterations():
     """S Sᵀ + λI has at most K + 1 distinct eigenvalues, whatever d is."""
     s, g = system(200, 4, 0)
     damping = float(s.square().sum(0).mean())
@@ -131,7 +131,7 @@ def textbook(matrix, g, iterations):
 
 
 @pytest.mark.parametrize("iterations", [1, 3, 6])
-def test_undamped_it_is_the_papers_truncated_conjugate_gradient(iterations):
+def test_conjugate_gradient_undamped_matches_textbook_algorithm(iterations):
     """S Sᵀ δ = g has no solution for most g; a fixed number of iterations below the rank gives a δ all the same."""
     s, g = system(30, 8, 0)
     expected = textbook((s @ s.T).numpy(), g.numpy(), iterations)
@@ -140,7 +140,7 @@ def test_undamped_it_is_the_papers_truncated_conjugate_gradient(iterations):
     assert g @ delta == pytest.approx(float((s.T @ delta).square().sum()), rel=1e-8)  # gᵀδ = δᵀ S Sᵀ δ
 
 
-def test_undamped_it_minimises_the_quadratic_model_over_the_krylov_space():
+def test_conjugate_gradient_undamped_minimizes_model_over_krylov_space():
     """δ = V (Vᵀ F V)⁻¹ Vᵀ g, with V a basis of g, F g, F² g."""
     s, g = system(30, 8, 1)
     fisher = s @ s.T
@@ -150,20 +150,20 @@ def test_undamped_it_minimises_the_quadratic_model_over_the_krylov_space():
 
 
 @pytest.mark.parametrize("k", [1, 4])
-def test_undamped_it_ends_where_the_scores_say_nothing_more(k):
+def test_conjugate_gradient_undamped_stops_changing_after_k_iterations(k):
     """After K iterations what is left of g is outside the span of S: more of them change nothing."""
     s, g = system(30, k, 0)
     delta = conjugate_gradient(s, g, 0.0, iterations=k)
     torch.testing.assert_close(conjugate_gradient(s, g, 0.0, iterations=50), delta, rtol=1e-6, atol=1e-8)
 
 
-def test_a_matrix_of_full_rank_is_inverted():
+def test_krylov_inverts_matrix_of_full_rank():
     s, g = system(6, 9, 0)
     delta = krylov(lambda v: s @ (s.T @ v), g, iterations=20)
     torch.testing.assert_close(delta, torch.linalg.solve(s @ s.T, g), rtol=1e-6, atol=1e-8)
 
 
-def test_without_curvature_there_is_no_direction():
+def test_krylov_returns_zero_without_curvature():
     assert not krylov(torch.zeros_like, torch.ones(3), iterations=5).any()
 
 
@@ -183,14 +183,14 @@ def dense_choice(s, g):
 
 
 @given(st.integers(2, 30), st.integers(2, 9), st.floats(0, 5), st.integers(0, 2**31))
-def test_held_out_is_the_closed_form_with_the_damping_that_serves_the_other_half_best(d, k, common, seed):
+def test_held_out_uses_damping_that_is_best_for_the_other_half(d, k, common, seed):
     s, g = system(d, k, seed)
     s = s + common * g[:, None]  # between columns that agree about g and ones that have nothing in common
     expected = closed_form(s, g, dense_choice(s, g))
     torch.testing.assert_close(held_out(s, g), expected, rtol=1e-6, atol=1e-9)
 
 
-def test_held_out_trusts_what_both_halves_have_seen():
+def test_held_out_uses_least_damping_for_identical_halves():
     """Every column is there twice, once in each half: the least damping does best."""
     s, g = system(20, 4, 0)
     repeated = torch.stack([s, s], dim=2).reshape(20, 8)
@@ -198,12 +198,12 @@ def test_held_out_trusts_what_both_halves_have_seen():
     torch.testing.assert_close(held_out(repeated, g), closed_form(repeated, g, min(GRID) * length))
 
 
-def test_held_out_keeps_the_least_damping_that_is_asked_for():
+def test_held_out_respects_minimum_damping():
     s, g = system(20, 4, 0)
     least = 1e6 * float(s.square().sum(0).mean())
     torch.testing.assert_close(held_out(s, g, least), closed_form(s, g, least))
 
 
-def test_one_column_has_no_other_half():
+def test_held_out_uses_most_damping_for_a_single_column():
     s, g = system(20, 1, 0)
     torch.testing.assert_close(held_out(s, g), closed_form(s, g, max(GRID) * float(s.square().sum())))

@@ -40,8 +40,8 @@ def small_policy(seed=0):
     return randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)), seed)
 
 
-def tagged(tags, t=1):
-    """One trajectory per tag, the tag standing in its cost-to-go."""
+def tagged_trajectories(tags, t=1):
+    """Return one trajectory for each tag, with the tag as its cost-to-go."""
     k = len(tags)
     observations = np.zeros((k, t, 3), np.float32)
     ones = np.ones((k, t), bool)
@@ -50,12 +50,12 @@ def tagged(tags, t=1):
     return trajectories, CostToGo(values, np.ones((k, t), np.float32))
 
 
-def kept(update):
-    """The tags of the data that are kept."""
+def stored_tags(update):
+    """Return the tags of the stored data."""
     return update.state()["values"].numpy()[:, 0, 0].astype(int)
 
 
-def one_state(counts, horizon=1):
+def bandit_trajectories(counts, horizon=1):
     """A bandit: one observation, and action a taken `counts[a]` times."""
     actions = np.repeat(np.arange(len(counts)), counts)[:, None]
     observations = np.ones((len(actions), 1, 1), np.float32)
@@ -71,14 +71,14 @@ def bandit_policy(pi):
     return policy
 
 
-def test_it_keeps_all_data_below_its_capacity_and_pads_the_shorter():
+def test_follow_the_leader_keeps_all_data_below_buffer_size_and_pads_it():
     update = FollowTheLeaderUpdate(steps=1)
     policy = small_policy()
-    update(policy, all_actions_loss, *tagged([1, 2], t=1))
-    update(policy, all_actions_loss, *tagged([3, 4, 5], t=3))
-    update(policy, all_actions_loss, *tagged([6], t=2))
+    update(policy, all_actions_loss, *tagged_trajectories([1, 2], t=1))
+    update(policy, all_actions_loss, *tagged_trajectories([3, 4, 5], t=3))
+    update(policy, all_actions_loss, *tagged_trajectories([6], t=2))
     assert update.aggregation.seen == 6
-    assert kept(update).tolist() == [1, 2, 3, 4, 5, 6]
+    assert stored_tags(update).tolist() == [1, 2, 3, 4, 5, 6]
     expected = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 0]])
     state = update.state()
     np.testing.assert_array_equal(state["mask"], expected.astype(bool))
@@ -86,44 +86,44 @@ def test_it_keeps_all_data_below_its_capacity_and_pads_the_shorter():
     np.testing.assert_array_equal(state["values"][..., 0], expected * np.arange(1, 7)[:, None])
 
 
-def test_it_does_not_keep_the_states():
+def test_follow_the_leader_does_not_store_states():
     update = FollowTheLeaderUpdate(steps=1)
-    update(small_policy(), all_actions_loss, *tagged([1, 2]))
+    update(small_policy(), all_actions_loss, *tagged_trajectories([1, 2]))
     assert update.state()["states"].shape == (2, 1, 0)
 
 
-def test_the_reservoir_is_a_uniform_sample_of_all_that_was_seen():
+def test_follow_the_leader_buffer_is_a_uniform_sample_of_all_data():
     """12 of 40, 300 times: each is kept 90 times give or take 8; the first is as likely to be there as the last."""
     policy = small_policy()
     counts = np.zeros(40)
     for seed in range(300):
         update = FollowTheLeaderUpdate(steps=0, buffer_size=12, seed=seed)
         for tags in np.arange(40).reshape(5, 8):
-            update(policy, all_actions_loss, *tagged(tags))
-        assert len(set(kept(update))) == 12
-        counts[kept(update)] += 1
+            update(policy, all_actions_loss, *tagged_trajectories(tags))
+        assert len(set(stored_tags(update))) == 12
+        counts[stored_tags(update)] += 1
     assert counts.sum() == 300 * 12
     chi_square = ((counts - 90) ** 2 / (90 * (1 - 0.3))).sum() * 39 / 40
     assert 12 < chi_square < 80  # 39 degrees of freedom: 0.99999 of all samples
     assert abs(counts[:8].mean() - 90) < 10 and abs(counts[-8:].mean() - 90) < 10
 
 
-def test_a_batch_larger_than_the_capacity_is_sampled_too():
+def test_follow_the_leader_samples_batch_larger_than_buffer():
     counts = np.zeros(10)
     for seed in range(300):
         update = FollowTheLeaderUpdate(steps=0, buffer_size=3, seed=seed)
-        update(small_policy(), all_actions_loss, *tagged(range(10)))
-        counts[kept(update)] += 1
+        update(small_policy(), all_actions_loss, *tagged_trajectories(range(10)))
+        counts[stored_tags(update)] += 1
     assert counts.sum() == 900
     assert np.abs(counts - 90).max() < 4.5 * 8  # √(300 · 0.3 · 0.7) ≈ 8
 
 
-def test_it_minimises_the_sum_and_not_the_latest_loss():
+def test_follow_the_leader_minimizes_sum_of_losses():
     """ℓ₁ costs (0, 3, 9), ℓ₂ costs (9, 4, 0): each alone is best at an end, the sum (9, 7, 9) in the middle."""
     policy = bandit_policy([1 / 3] * 3)
     update = FollowTheLeaderUpdate(learning_rate=0.1, steps=300)
     for costs, alone in (((0, 3, 9), 0), ((9, 4, 0), 2)):
-        trajectories = one_state([4, 4, 4])
+        trajectories = bandit_trajectories([4, 4, 4])
         values = np.tile(np.array(costs, np.float32), (12, 1, 1))
         cost_to_go = CostToGo(values, np.ones((12, 1), np.float32))
         step = update(policy, all_actions_loss, trajectories, cost_to_go)
@@ -143,7 +143,7 @@ def bandit_probabilities(policy):
     ("loss", "oracle"),
     [(all_actions_loss, QStarOracle(TinyExpert())), (best_action_nll_loss, ZeroOneOracle(TinyExpert(), Discrete(3)))],
 )
-def test_it_finds_the_expert_on_the_tiny_mdp(loss, oracle):
+def test_follow_the_leader_finds_expert_on_tiny_mdp(loss, oracle):
     """argmin_π Σ ℓ_i is π*(s) = (2, 1, 0) in every state: AggreVaTe's loss and DAgger's agree there."""
     policy = linear_policy().float()
     assert (probabilities(policy).argmax(axis=1) != EXPERT).any()
@@ -154,24 +154,24 @@ def test_it_finds_the_expert_on_the_tiny_mdp(loss, oracle):
     assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
 
 
-def straight_policy(seed=0):
+def linear_gaussian_policy(seed=0):
     """Linear from x to two actions, Gaussian."""
     return randomise(FeedForwardPolicy(1, GaussianHead(2), hidden=()), seed, 0.3)
 
 
-def walked(policy, n):
-    """Roll-ins of the policy, and what the expert would have done."""
+def roll_in_with_expert_actions(policy, n):
+    """Return roll-ins of the policy, and the expert actions."""
     trajectories = roll_in(Walk(), RollInPolicy(None, policy.actor()), SEEDS + np.uint64(16 * n))
     return trajectories, ExpertActionOracle(Home(), Walk.action_space)(trajectories)
 
 
-def test_it_finds_the_expert_of_vectors():
+def test_follow_the_leader_finds_expert_with_continuous_actions():
     """The most likely linear policy is the expert itself: (0, −x/2); and its deviation gets smaller and smaller."""
-    policy = straight_policy()
+    policy = linear_gaussian_policy()
     update = FollowTheLeaderUpdate(learning_rate=0.03, steps=200)
     before = policy.head.log_deviation.detach().clone()
     for n in range(2):
-        step = update(policy, best_action_nll_loss, *walked(policy, n))
+        step = update(policy, best_action_nll_loss, *roll_in_with_expert_actions(policy, n))
     assert step.step_halvings == 0 and update.aggregation.seen == 32
     weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
     np.testing.assert_allclose(weight, [[0.0], [-0.5]], atol=0.02)
@@ -179,33 +179,33 @@ def test_it_finds_the_expert_of_vectors():
     assert (policy.head.log_deviation < before - 1).all()
 
 
-def test_advice_is_kept_and_restored_with_the_same_bits():
-    """Batches of different lengths: the advice is padded, sampled, written and read like everything else."""
+def test_follow_the_leader_stores_and_restores_expert_actions():
+    """Batches of different lengths: expert actions are padded, sampled, saved and restored like other arrays."""
 
     def make():
         return FollowTheLeaderUpdate(steps=5, minibatch_size=4, buffer_size=20)
 
     straight = make()
-    policy = straight_policy()
+    policy = linear_gaussian_policy()
     for n in range(2):
-        straight(policy, best_action_nll_loss, *walked(policy, n))
+        straight(policy, best_action_nll_loss, *roll_in_with_expert_actions(policy, n))
     state = {name: tensor.clone() for name, tensor in straight.state().items()}
-    assert state["advice"].shape == (*state["mask"].shape, 2) and len(state["mask"]) == 20
+    assert state["expert_actions"].shape == (*state["mask"].shape, 2) and len(state["mask"]) == 20
     x = state["observations"]
     mask = state["mask"]
-    assert torch.equal(state["advice"], torch.cat([torch.zeros_like(x), -x / 2], dim=2) * mask[..., None])
+    assert torch.equal(state["expert_actions"], torch.cat([torch.zeros_like(x), -x / 2], dim=2) * mask[..., None])
     resumed = make()
-    again = straight_policy(1)
+    again = linear_gaussian_policy(1)
     again.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
     resumed.restore(state)
     for n in range(2, 4):
-        assert straight(policy, best_action_nll_loss, *walked(policy, n)) == resumed(
-            again, best_action_nll_loss, *walked(again, n)
+        assert straight(policy, best_action_nll_loss, *roll_in_with_expert_actions(policy, n)) == resumed(
+            again, best_action_nll_loss, *roll_in_with_expert_actions(again, n)
         )
     np.testing.assert_array_equal(flat(again), flat(policy))
 
 
-def test_on_one_batch_it_reaches_the_least_loss_there_is():
+def test_follow_the_leader_reaches_minimum_loss_on_one_batch():
     """The least of Σ_a π(a|s) Q(s, a) is min_a Q̃(s, a) with Q̃ summed over the visits; softmax gets within 1 %."""
     policy = linear_policy().float()
     trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(64, dtype=np.uint64))
@@ -218,7 +218,7 @@ def test_on_one_batch_it_reaches_the_least_loss_there_is():
     assert least <= all_actions_loss(policy, trajectories, costs).item() < 1.01 * least
 
 
-def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
+def test_follow_the_leader_draws_minibatches_without_replacement():
     sizes = []
     tags = set()
 
@@ -230,15 +230,15 @@ def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
 
     update = FollowTheLeaderUpdate(steps=30, minibatch_size=4)
     policy = small_policy()
-    update(policy, spy, *tagged([1, 2, 3]))
+    update(policy, spy, *tagged_trajectories([1, 2, 3]))
     assert sizes == [3] + [3] * 30
     sizes.clear()
-    update(policy, spy, *tagged([4, 5, 6]))
+    update(policy, spy, *tagged_trajectories([4, 5, 6]))
     assert sizes == [3] + [4] * 30
     assert tags == {1, 2, 3, 4, 5, 6}
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
+def test_follow_the_leader_is_determined_by_seed():
     trajectories = random_trajectories(k=20, dtype=np.float32)
     costs = random_costs(trajectories)
     found = []
@@ -250,19 +250,19 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     assert (found[0] != found[2]).any()
 
 
-def test_taken_action_over_old_data_is_refused():
+def test_follow_the_leader_rejects_taken_action_loss():
     """Eq. 4 over all data would need the π_i (and α_i) of each iteration, to divide by."""
     costs = np.array([2.0, 1.0, 3.0], np.float32)
     policy = bandit_policy([0.1, 0.8, 0.1])
     update = FollowTheLeaderUpdate(learning_rate=0.05, steps=0)
 
-    trajectories = one_state([10, 80, 10])
+    trajectories = bandit_trajectories([10, 80, 10])
     taken = CostToGo(costs[trajectories.actions], np.ones((100, 1), "f4"))
     with pytest.raises(UsageError, match="needs the cost-to-go of every action"):
         update(policy, taken_action_loss, trajectories, taken)
 
 
-def test_an_entropy_bonus_would_be_lost_and_is_refused():
+def test_follow_the_leader_rejects_entropy_bonus():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories)
     with pytest.raises(UsageError, match="follow the leader knows no entropy bonus"):
@@ -270,7 +270,7 @@ def test_an_entropy_bonus_would_be_lost_and_is_refused():
     FollowTheLeaderUpdate(steps=1)(small_policy(), all_actions_loss, trajectories, costs)
 
 
-def test_of_many_trajectories_some_are_measured_and_all_are_kept():
+def test_follow_the_leader_measures_some_and_keeps_all_of_many_trajectories():
     trajectories = random_trajectories(k=MAX_MEASURED_TRAJECTORIES + 50, dtype=np.float32)
     costs = random_costs(trajectories)
     update = FollowTheLeaderUpdate(steps=1)

@@ -28,7 +28,7 @@ from helpers.tiny_mdp import (
 
 
 @given(st.integers(1, 30), st.integers(1, 10), st.floats(-2, 2), st.floats(-6, 0), st.integers(0, 2**31))
-def test_the_displacement_has_squared_length_delta_kl(d, k, damping, delta_kl, seed):
+def test_natural_displacement_has_squared_length_delta_kl(d, k, damping, delta_kl, seed):
     generator = torch.Generator().manual_seed(seed)
     s, g = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in ((d, k), (d,)))
     natural = NaturalUpdate(delta_kl=10.0**delta_kl, damping=10.0**damping)
@@ -38,7 +38,7 @@ def test_the_displacement_has_squared_length_delta_kl(d, k, damping, delta_kl, s
     assert float(g @ step) < 0
 
 
-def test_by_hand():
+def test_natural_displacement_matches_hand_computed_step():
     """S = (3, 4)ᵀ, ‖s‖² = 25, damping 0.2 so λ = 5; g = (1, 0): δ = (0.14, −0.08), η = √(δ_KL / 0.14)."""
     step = NaturalUpdate(delta_kl=0.0014, damping=0.2).displacement(
         torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0])
@@ -46,8 +46,8 @@ def test_by_hand():
     torch.testing.assert_close(step, torch.tensor([-0.014, 0.008]))
 
 
-def test_with_a_schedule_delta_kl_is_that_of_n():
-    """A quarter of δ_KL is half the way, in the same direction; and θ moves by what the trajectories' n says."""
+def test_natural_update_uses_delta_kl_schedule_of_iteration():
+    """A quarter of δ_KL is half the step, in the same direction; n comes with the trajectories."""
     s = torch.tensor([[3.0], [4.0]])
     g = torch.tensor([1.0, 0.0])
     natural = NaturalUpdate(delta_kl=lambda n: 0.0014 / n**2, damping=0.2)
@@ -65,7 +65,7 @@ def test_with_a_schedule_delta_kl_is_that_of_n():
 
 
 @pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
-def test_the_policy_moves_by_that_displacement(solver):
+def test_natural_update_moves_policy_by_displacement(solver):
     """The whole update: θ moves by −η δ with δ from S_n and ∇ℓ_n, each computed on its own here."""
     policy = deep_policy()
     trajectories = random_trajectories(k=20)
@@ -84,7 +84,7 @@ def test_the_policy_moves_by_that_displacement(solver):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_the_mean_kl_per_state_is_h_delta_kl_over_2(alpha):
+def test_natural_update_mean_kl_per_state_is_half_horizon_times_delta_kl(alpha):
     """The scale of `delta_kl`: Eq. 9 is the Fisher matrix per state over H. Up to sampling, hardly damped.
 
     With mixing only a share 1 − α of the steps has a score; without a correction the KL is 1/(1 − α) times too large.
@@ -99,7 +99,7 @@ def test_the_mean_kl_per_state_is_h_delta_kl_over_2(alpha):
     assert averaged_over_h == pytest.approx(3 * 1e-4 / 2, rel=0.1)
 
 
-def test_without_own_steps_there_is_no_metric_and_no_step():
+def test_natural_update_without_learner_steps_keeps_policy():
     policy = deep_policy()
     trajectories = random_trajectories()
     trajectories = replace(trajectories, by_expert=trajectories.mask, alpha=1.0)
@@ -109,8 +109,8 @@ def test_without_own_steps_there_is_no_metric_and_no_step():
     assert (step.kl, step.step_halvings) == (0.0, 0)
 
 
-def test_the_step_does_not_depend_on_the_scale_of_the_costs():
-    """η = √(δ_KL / gᵀδ) takes the scale out: costs in metres or millimetres give the same step."""
+def test_natural_update_is_invariant_to_cost_unit():
+    """η = √(δ_KL / gᵀδ) removes the unit of costs."""
     trajectories = random_trajectories()
     moved = []
     for scale in (1.0, 1000.0):
@@ -132,7 +132,7 @@ def fisher_per_state(policy, trajectories):
 
 
 @pytest.mark.parametrize("damping", [0.03, 1.0])
-def test_per_state_the_direction_is_that_of_the_dense_solution(damping):
+def test_natural_update_per_state_follows_dense_solution(damping):
     """With as many iterations as weights: (F + λI) δ = g, λ relative to gᵀFg / gᵀg, and a mean KL of H·δ_KL/2."""
     policy = deep_policy()
     trajectories = random_trajectories(k=20)
@@ -150,7 +150,7 @@ def test_per_state_the_direction_is_that_of_the_dense_solution(damping):
 
 @pytest.mark.parametrize("update", [{"per_state": 10, "damping": 0.03}, {"damping": 1.0}, {"damping": 10.0}], ids=str)
 @pytest.mark.parametrize("target", [0.001, 0.01, 0.1])
-def test_the_measured_kl_is_near_the_target(update, target):
+def test_natural_update_measured_kl_is_near_target(update, target):
     policy = deep_policy()
     natural = NaturalUpdate(target_kl=target, **update)
     for n in range(1, 6):
@@ -159,7 +159,7 @@ def test_the_measured_kl_is_near_the_target(update, target):
         assert target / 1.5 <= step.kl <= 1.5 * target
 
 
-def test_a_target_can_fall():
+def test_natural_update_follows_target_kl_schedule():
     natural = NaturalUpdate(target_kl=lambda n: 0.02 / n)
     trajectories = random_trajectories(k=20)
     for n in (1, 10):
@@ -167,7 +167,7 @@ def test_a_target_can_fall():
         assert step.kl == pytest.approx(0.02 / n, rel=0.5)
 
 
-def test_no_target_is_beyond_max_kl():
+def test_natural_update_target_kl_is_limited_by_max_kl():
     trajectories = random_trajectories(k=20)
     step = NaturalUpdate(target_kl=10.0, max_kl=0.3)(
         deep_policy(), all_actions_loss, trajectories, random_costs(trajectories)
@@ -175,7 +175,7 @@ def test_no_target_is_beyond_max_kl():
     assert 0.1 < step.kl <= 0.3
 
 
-def test_it_remembers_nothing_but_its_spread():
+def test_natural_update_state_holds_cost_scale_only():
     natural = NaturalUpdate()
     assert natural.state() == {}
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""SEARN and SMILe: their shares in closed form against the recursions of the papers, and what they come to."""
+"""SEARN and SMILe: weights in closed form against the recursions of the papers, and what they learn."""
 
 from fractions import Fraction
 from itertools import islice
@@ -20,7 +20,7 @@ from aggrevated.updates.policy_mixture import MixtureUpdate, searn_weights, smil
 from helpers.tiny_mdp import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 
 
-def recursion_of_searn(n, beta):
+def searn_recursion(n, beta):
     """[π*, h_1, …, h_n] in π_{n+1} = (1 − β) π_n + β h_n, from π_1 = π*."""
     weights = [Fraction(1)]
     for _ in range(n):
@@ -28,8 +28,8 @@ def recursion_of_searn(n, beta):
     return weights
 
 
-def recursion_of_smile(n, beta):
-    """The same for π_n = π_{n−1} + β (1 − β)^(n−1) (h_n − π*), from π_0 = π*."""
+def smile_recursion(n, beta):
+    """[π*, h_1, …, h_n] in π_n = π_{n−1} + β (1 − β)^(n−1) (h_n − π*), from π_0 = π*."""
     weights = [Fraction(1)]
     for i in range(1, n + 1):
         new = beta * (1 - beta) ** (i - 1)
@@ -38,14 +38,14 @@ def recursion_of_smile(n, beta):
 
 
 RULES = pytest.mark.parametrize(
-    ("shares", "recursion"), [(searn_weights, recursion_of_searn), (smile_weights, recursion_of_smile)]
+    ("shares", "recursion"), [(searn_weights, searn_recursion), (smile_weights, smile_recursion)]
 )
 
 
 @RULES
 @pytest.mark.parametrize("beta", [Fraction(1, 10), Fraction(1, 2), Fraction(1)])
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_shares_are_those_of_the_recursion_without_the_expert(shares, recursion, beta, n):
+def test_mixture_weights_equal_recursion_without_expert(shares, recursion, beta, n):
     expert, *learners = recursion(n, beta)
     assert sum(learners) + expert == 1 and expert == (1 - beta) ** n  # α_{n+1} of line 4
     if expert == 1 or not sum(learners):
@@ -57,8 +57,8 @@ def test_shares_are_those_of_the_recursion_without_the_expert(shares, recursion,
 
 
 @RULES
-def test_after_n_rounds_the_policy_is_the_mixture_of_what_was_learned_in_each(shares, recursion):
-    """What h_1 … h_4 were is written down on the way; the mixture is then worked out by hand."""
+def test_mixture_update_builds_weighted_mixture_of_all_rounds(shares, recursion):
+    """h_1 … h_4 are recorded in each round; the mixture of them is computed by hand."""
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
     learner = Learner(policy, MixtureUpdate(shares, 0.25, steps=20))
     oracle = ZeroOneOracle(TinyExpert(), Discrete(3))
@@ -88,7 +88,7 @@ def test_after_n_rounds_the_policy_is_the_mixture_of_what_was_learned_in_each(sh
     ],
     ids=["SEARN", "SMILe"],
 )
-def test_it_learns_to_do_as_the_expert_does(shares, loss, oracle):
+def test_mixture_update_learns_expert_policy_on_tiny_mdp(shares, loss, oracle):
     """The expert's return is −1.375, and optimal; the uniform policy's is −3.73."""
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
     learner = Learner(policy, MixtureUpdate(shares, 0.2, learning_rate=0.3, steps=60))
@@ -100,7 +100,7 @@ def test_it_learns_to_do_as_the_expert_does(shares, loss, oracle):
     assert (probabilities(policy).argmax(axis=1) == EXPERT).all()
 
 
-def test_the_first_roll_in_is_the_experts_and_its_share_falls():
+def test_mixture_methods_roll_in_with_expert_first_and_then_less():
     found = []
 
     def oracle(trajectories, policy):
@@ -128,6 +128,6 @@ def test_the_first_roll_in_is_the_experts_and_its_share_falls():
         assert abs(share - alpha) <= 4 * np.sqrt(alpha * (1 - alpha) / steps)
 
 
-def test_a_policy_that_is_no_mixture_is_refused():
+def test_mixture_update_rejects_policy_that_is_not_a_mixture():
     with pytest.raises(UsageError, match="this update mixes policies; give it a MixturePolicy"):
         MixtureUpdate(searn_weights)(linear_policy(), all_actions_loss, None, None)

@@ -22,7 +22,7 @@ def small_policy(seed=0):
     return randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)), seed)
 
 
-def test_plain_descent_is_theta_minus_eta_times_the_gradient():
+def test_regular_update_with_sgd_steps_by_rate_times_gradient():
     policy = small_policy()
     before = flat(policy)
     g = gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
@@ -32,7 +32,7 @@ def test_plain_descent_is_theta_minus_eta_times_the_gradient():
     assert step.step_halvings == 0
 
 
-def test_the_first_step_of_adam_has_length_eta_in_every_direction():
+def test_regular_update_first_adam_step_has_length_of_rate():
     policy = small_policy()
     before = flat(policy)
     g = gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
@@ -42,7 +42,7 @@ def test_the_first_step_of_adam_has_length_eta_in_every_direction():
     np.testing.assert_allclose((flat(policy) - before)[clear], -0.01 * np.sign(g[clear]), rtol=1e-3)
 
 
-def test_adam_is_torchs_own_over_many_steps():
+def test_regular_update_with_adam_matches_torch():
     policy = small_policy()
     reference = small_policy()
     update = RegularUpdate(0.02)
@@ -58,7 +58,7 @@ def test_adam_is_torchs_own_over_many_steps():
 RATES = (0.02, 0.005, 0.03, 0.0, 0.01, 0.02)  # for n = 1, 2, …
 
 
-def test_adam_with_a_schedule_is_torchs_own_with_these_rates():
+def test_regular_update_with_scheduled_adam_matches_torch():
     policy = small_policy()
     reference = small_policy()
     update = RegularUpdate(lambda n: RATES[n - 1])
@@ -72,7 +72,7 @@ def test_adam_with_a_schedule_is_torchs_own_with_these_rates():
         np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
 
 
-def test_a_schedule_that_stays_has_the_bits_of_its_number():
+def test_regular_update_with_constant_schedule_equals_fixed_rate():
     fixed = small_policy()
     scheduled = small_policy()
     one = RegularUpdate(0.02)
@@ -84,7 +84,7 @@ def test_a_schedule_that_stays_has_the_bits_of_its_number():
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
-def test_taken_up_in_the_middle_the_schedule_goes_on_with_the_same_bits(optimizer):
+def test_regular_update_resumes_inside_schedule_with_identical_bits(optimizer):
     """Nothing of the schedule is in the state: n comes with the trajectories."""
 
     def steps(update, policy, iterations):
@@ -104,7 +104,7 @@ def test_taken_up_in_the_middle_the_schedule_goes_on_with_the_same_bits(optimize
     np.testing.assert_array_equal(flat(policy), resting)
 
 
-def test_the_measured_kl_and_loss_are_those_of_the_step():
+def test_regular_update_reports_kl_and_loss_of_the_step():
     policy = small_policy()
     observations, mask = (torch.from_numpy(x) for x in (TRAJECTORIES.observations, TRAJECTORIES.mask))
     with torch.no_grad():
@@ -117,14 +117,14 @@ def test_the_measured_kl_and_loss_are_those_of_the_step():
     assert step.loss == loss
 
 
-def test_a_step_beyond_max_kl_is_halved():
+def test_regular_update_halves_step_beyond_max_kl():
     policy = small_policy()
     step = RegularUpdate(100.0, torch.optim.SGD, max_kl=0.01)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     assert 0 < step.step_halvings < 20
     assert 0.0 < step.kl <= 0.01
 
 
-def test_one_huge_cost_does_not_stop_learning_for_ever():
+def test_regular_update_recovers_from_one_huge_cost():
     """Adam squares the gradient: 1e30 becomes an infinite second moment, and every later step is 0 / ∞."""
     policy = small_policy()
     update = RegularUpdate(0.01)
@@ -135,7 +135,7 @@ def test_one_huge_cost_does_not_stop_learning_for_ever():
     assert math.dist(flat(policy), before) > 1e-3
 
 
-def test_a_policy_in_float64_is_trained_in_float64():
+def test_regular_update_trains_float64_policy_in_float64():
     policy = small_policy().double()
     trajectories = random_trajectories()
     before = flat(policy)
@@ -147,7 +147,7 @@ def test_a_policy_in_float64_is_trained_in_float64():
 
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
 @pytest.mark.parametrize("rate", [1e-4, 0.01, 1.0])
-def test_the_measured_kl_approaches_the_target_from_any_rate(optimizer, rate):
+def test_regular_update_measured_kl_approaches_target_from_any_rate(optimizer, rate):
     policy = small_policy()
     update = RegularUpdate(rate, optimizer, target_kl=0.01)
     for n in range(1, 21):
@@ -157,7 +157,7 @@ def test_the_measured_kl_approaches_the_target_from_any_rate(optimizer, rate):
     assert step.kl == pytest.approx(0.01, rel=0.5)
 
 
-def test_the_factor_is_remembered_and_at_most_doubles():
+def test_regular_update_rate_factor_at_most_doubles_per_step():
     """Plain descent at 1e-6 is a thousand times too slow: the rate doubles with each step until it is not."""
     policy = small_policy()
     update = RegularUpdate(1e-6, torch.optim.SGD, target_kl=0.01)
@@ -168,13 +168,13 @@ def test_the_factor_is_remembered_and_at_most_doubles():
     assert factors == [2.0, 4.0, 8.0, 16.0]
 
 
-def test_without_a_gradient_the_factor_stays():
+def test_regular_update_without_gradient_keeps_rate_factor():
     update = RegularUpdate(0.01, torch.optim.SGD, target_kl=0.01)
     update(small_policy(), all_actions_loss, TRAJECTORIES, replace(COSTS, values=np.zeros_like(COSTS.values)))
     assert update.state() == {}
 
 
-def test_without_a_target_there_is_no_factor():
+def test_regular_update_without_target_has_no_rate_factor():
     update = RegularUpdate(0.01)
     update(small_policy(), all_actions_loss, TRAJECTORIES, COSTS)
     assert set(update.state()) == {"step", "exp_avg", "exp_avg_sq"}

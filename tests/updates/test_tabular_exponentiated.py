@@ -1,4 +1,4 @@
-"""Eq. 7 against a minimiser of Eq. 6, against all 2^D weights of the tree written out, and inside Algorithm 1."""
+"""Eq. 7 against a minimizer of Eq. 6, against all 2^D leaf weights of the tree, and inside Algorithm 1."""
 
 from dataclasses import replace
 from itertools import islice
@@ -17,13 +17,13 @@ from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.tabular import TabularExpert, TabularSimulator, greedy_policy, make_random_mdps, total_cost
 from aggrevated.updates.exponentiated import ExponentiatedUpdate
 from aggrevated.updates.tabular_exponentiated import base_policies_step, exponentiated_step, log_softmax
-from aggrevated_experiments.theory.finite_mdp import probabilities
+from helpers.tabular_policy import tabular_probabilities
 from helpers.tiny_mdp import linear_policy, random_trajectories
 
 STRICT = {"over": "raise", "invalid": "raise", "divide": "raise"}
 
 
-def minimised(policy, q, eta):
+def minimize_equation_6(policy, q, eta):
     """argmin over distributions of ⟨Q̃, π⟩ + KL(π ‖ π_n)/η (Eq. 6), by L-BFGS."""
     old = torch.from_numpy(policy)
     q = torch.from_numpy(q)
@@ -44,15 +44,17 @@ def minimised(policy, q, eta):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_closed_form_minimises_eq_6(seed):
+def test_exponentiated_step_minimizes_equation_6(seed):
     generator = np.random.default_rng(seed)
     policy = generator.dirichlet(np.ones(4))
     q = generator.normal(size=4)
     eta = generator.uniform(0.2, 2)
-    np.testing.assert_allclose(np.exp(exponentiated_step(np.log(policy), q, eta)), minimised(policy, q, eta), atol=1e-6)
+    np.testing.assert_allclose(
+        np.exp(exponentiated_step(np.log(policy), q, eta)), minimize_equation_6(policy, q, eta), atol=1e-6
+    )
 
 
-def test_by_hand():
+def test_exponentiated_step_matches_hand_computed_odds():
     """(1/2, 1/2) with Q̃ = (0, ln 3) and η = 1: the odds become 3 to 1; with η = 2, 9 to 1."""
     even = np.log([0.5, 0.5])
     q = np.array([0.0, np.log(3)])
@@ -60,7 +62,7 @@ def test_by_hand():
     np.testing.assert_allclose(np.exp(exponentiated_step(even, q, 2.0)), [0.9, 0.1])
 
 
-def test_a_table_is_updated_row_by_row_each_with_its_own_step():
+def test_exponentiated_step_updates_each_row_with_its_own_eta():
     generator = np.random.default_rng(0)
     policy = generator.dirichlet(np.ones(3), (2, 4, 5))
     q = generator.normal(size=(2, 4, 5, 3))
@@ -71,7 +73,7 @@ def test_a_table_is_updated_row_by_row_each_with_its_own_step():
         np.testing.assert_allclose(new[i], weights / weights.sum(), rtol=1e-12)
 
 
-def test_many_updates_are_one_with_the_sum_of_the_costs():
+def test_exponentiated_steps_equal_one_step_with_summed_costs():
     generator = np.random.default_rng(0)
     policy = np.log(np.full(4, 0.25))
     q = generator.normal(size=(50, 4))
@@ -81,7 +83,7 @@ def test_many_updates_are_one_with_the_sum_of_the_costs():
 
 
 @pytest.mark.parametrize("size", [1e6, 1e150, -1e150])
-def test_huge_costs_do_not_overflow(size):
+def test_exponentiated_step_does_not_overflow_with_huge_costs(size):
     q = np.array([size, 0.0, 2 * size])
     with np.errstate(**STRICT):
         new = np.exp(exponentiated_step(np.log(np.full(3, 1 / 3)), q, 1.0))
@@ -91,7 +93,7 @@ def test_huge_costs_do_not_overflow(size):
 # ---- the weights of all leaves of the tree
 
 
-def brute_force(odds, path, q_taken, q_other, eta):
+def update_all_leaf_weights(odds, path, q_taken, q_other, eta):
     """The log-odds of going right at every node, from the weights of all 2^D leaves, each updated on its own."""
     depth = len(path)
     leaves = np.array(list(np.ndindex((2,) * depth)))  # [2^D, D]: each leaf's actions
@@ -120,7 +122,7 @@ def brute_force(odds, path, q_taken, q_other, eta):
 
 
 @pytest.mark.parametrize("depth", range(1, 7))
-def test_base_policies_is_the_update_of_the_weights_of_all_leaves(depth):
+def test_base_policies_step_equals_update_of_all_leaf_weights(depth):
     generator = np.random.default_rng(depth)
     for _ in range(30 if depth < 5 else 8):
         odds = generator.normal(size=2**depth - 1)
@@ -136,10 +138,12 @@ def test_base_policies_is_the_update_of_the_weights_of_all_leaves(depth):
         sign = 2 * path - 1
         new = odds.copy()
         new[nodes] = sign * base_policies_step(sign * odds[nodes], q_taken, q_other, eta)
-        np.testing.assert_allclose(new, brute_force(odds, path, q_taken, q_other, eta), atol=1e-12, rtol=1e-12)
+        np.testing.assert_allclose(
+            new, update_all_leaf_weights(odds, path, q_taken, q_other, eta), atol=1e-12, rtol=1e-12
+        )
 
 
-def test_many_trees_are_updated_at_once():
+def test_base_policies_step_updates_batch_of_trees():
     generator = np.random.default_rng(0)
     odds, taken, other = generator.normal(size=(3, 4, 5))
     together = base_policies_step(odds, taken, other, 0.7)
@@ -147,7 +151,7 @@ def test_many_trees_are_updated_at_once():
         np.testing.assert_array_equal(together[i], base_policies_step(odds[i], taken[i], other[i], 0.7))
 
 
-def test_the_weights_of_leaves_do_not_overflow():
+def test_base_policies_step_does_not_overflow():
     odds = np.array([800.0, -800.0, 0.0])
     q = np.array([1e5, 0.0, 1e5])
     with np.errstate(**STRICT):
@@ -159,7 +163,7 @@ def test_the_weights_of_leaves_do_not_overflow():
 # ---- as line 7 of Algorithm 1
 
 
-def table(mdp):
+def uniform_table(mdp):
     policy = FeedForwardPolicy(mdp.horizon * len(mdp.costs), CategoricalHead(mdp.costs.shape[1]), hidden=())
     with torch.no_grad():
         policy.network[0].bias.zero_()
@@ -185,42 +189,42 @@ def small_tree():
 
 
 @pytest.mark.parametrize("make", [small_mdp, small_tree])
-def test_algorithm_1_with_it_is_the_closed_form(make):
-    """Which (t, s) were visited is noted on the way; each visited one moves by exp(−η Q*), the others stay."""
+def test_algorithm_1_with_exponentiated_update_follows_closed_form(make):
+    """Each visited (t, s) moves by exp(−η Q*), the others stay."""
     mdp = make()
     eta = 0.8
     seen = []
     expert = TabularExpert(mdp)
-    policy = table(mdp)
+    policy = uniform_table(mdp)
     advantage = AdvantageOracle(QStarOracle(expert))
 
-    def noted(trajectories, policy):
+    def recording_oracle(trajectories, policy):
         seen.append(trajectories.observations.any(axis=(0, 1)).reshape(mdp.horizon, -1))
         return advantage(trajectories)
 
-    log_policy = np.log(probabilities(policy, mdp))
-    learning = aggrevated(
+    log_policy = np.log(tabular_probabilities(policy, mdp))
+    iterations = aggrevated(
         Learner(policy, ExponentiatedUpdate(eta, normalize_costs=False)),
         mdp,
         expert,
-        noted,
+        recording_oracle,
         all_actions_loss,
         k=3,
         validation_episodes=2,
     )
-    for iteration in islice(learning, 6):
+    for iteration in islice(iterations, 6):
         assert iteration.step.step_halvings == 0 and iteration.step.kl > 0
         log_policy = exponentiated_step(log_policy, seen[-1][..., None] * mdp.q_star, eta)
-        np.testing.assert_allclose(np.log(probabilities(policy, mdp)), log_policy, atol=1e-5)
-    assert 0 < np.mean(seen) < 1  # else nothing was left as it was
+        np.testing.assert_allclose(np.log(tabular_probabilities(policy, mdp)), log_policy, atol=1e-5)
+    assert 0 < np.mean(seen) < 1  # some states were visited and some were not
 
 
-def test_algorithm_1_with_it_learns_the_optimal_policy():
+def test_algorithm_1_with_exponentiated_update_learns_optimal_policy():
     mdp = small_mdp()
     expert = TabularExpert(mdp)
-    policy = table(mdp)
-    before = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
-    learning = aggrevated(
+    policy = uniform_table(mdp)
+    before = total_cost(mdp.transitions, mdp.costs, mdp.start, tabular_probabilities(policy, mdp))
+    iterations = aggrevated(
         Learner(policy, ExponentiatedUpdate(5.0, normalize_costs=False)),
         mdp,
         expert,
@@ -229,14 +233,14 @@ def test_algorithm_1_with_it_learns_the_optimal_policy():
         k=20,
         validation_episodes=2,
     )
-    list(islice(learning, 60))
+    list(islice(iterations, 60))
     best = total_cost(mdp.transitions, mdp.costs, mdp.start, greedy_policy(mdp.q_star))
-    after = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
+    after = total_cost(mdp.transitions, mdp.costs, mdp.start, tabular_probabilities(policy, mdp))
     assert before > best + 0.3
     assert after < best + 0.01
 
 
-def test_visits_of_one_state_count_by_their_weight_and_steps_not_taken_do_not():
+def test_exponentiated_update_weights_visits_and_ignores_padded_steps():
     """Two visits of state 0 that cost (1, 0, 0) and (0, 0, 5), the first counting 3-fold; one after the end."""
     policy = linear_policy()
     before = policy.network[0].weight.detach().numpy().copy()

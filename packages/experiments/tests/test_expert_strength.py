@@ -17,7 +17,7 @@ from aggrevated_experiments.expert_strength import CARDS, EXPERTS, STRENGTH, exp
 from aggrevated_experiments.figures import Request
 
 
-def test_the_experts_are_eight_from_bad_to_best_of_one_training() -> None:
+def test_strength_experts_are_eight_of_one_training_from_bad_to_best() -> None:
     returns = [card.mean_return for card in CARDS.values()]
     assert len(returns) == EXPERTS == 8 and returns == sorted(set(returns))
     assert returns[0] > -200.0 and returns[0] < -190.0 and returns[-1] > -82.0
@@ -28,7 +28,7 @@ def test_the_experts_are_eight_from_bad_to_best_of_one_training() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 4, 8])
-def test_an_expert_is_as_good_as_its_card_says(number: int) -> None:
+def test_strength_expert_return_equals_its_card(number: int) -> None:
     name = f"strength/acrobot-{number}"
     simulator = Acrobot(200)
     card = CARDS[name]
@@ -37,33 +37,33 @@ def test_an_expert_is_as_good_as_its_card_says(number: int) -> None:
     assert np.isclose(returns.mean(), card.mean_return, atol=6e-4)
 
 
-def test_every_method_has_the_same_budget_with_every_expert() -> None:
+def test_strength_study_gives_every_method_the_same_budget() -> None:
     configs = [STRENGTH.config(case, row, quick=False) for case in STRENGTH.cases for row in STRENGTH.methods.values()]
     assert {config.loop.budget for config in configs} == {30_000}
     assert {config.loop.trajectories for config in configs} == {10}
     assert len({config.settings["expert"] for config in configs}) == EXPERTS
 
 
-def test_what_is_said_of_gains_follows_from_their_intervals() -> None:
-    def gain(iqm: float, low: float, high: float) -> dict[str, object]:
+def test_gaining_sentence_follows_from_the_intervals() -> None:
+    def make_gain(iqm: float, low: float, high: float) -> dict[str, object]:
         return {"label": "A", "iqm": iqm, "low": low, "high": high}
 
     cases = [
-        {"x": -150.0, "methods": [gain(9.0, 5.0, 12.0), gain(1.0, -2.0, 3.0) | {"label": "B"}]},
-        {"x": -80.0, "methods": [gain(-4.0, -6.0, -1.0), gain(0.5, -1.0, 1.0) | {"label": "B"}]},
+        {"x": -150.0, "methods": [make_gain(9.0, 5.0, 12.0), make_gain(1.0, -2.0, 3.0) | {"label": "B"}]},
+        {"x": -80.0, "methods": [make_gain(-4.0, -6.0, -1.0), make_gain(0.5, -1.0, 1.0) | {"label": "B"}]},
     ]
     said = gaining({"cases": cases})
     assert "A ends above -150.0 (+9.0, +5.0 to +12.0) and below -80.0 (-4.0, -6.0 to -1.0)" in said
     assert said.endswith("B ends where its expert does, as far as can be told.")
 
 
-def test_the_page_has_the_bill_of_every_expert() -> None:
+def test_strength_page_has_training_steps_of_every_expert() -> None:
     experts = [expert_facts(case) for case in STRENGTH.cases]
     page = "\n".join(the_experts({"experts": experts}))
     assert all(f"| {one['expert']} |" in page and f"{one['step']:,} |" in page for one in experts)
 
 
-def test_what_is_published_is_the_gain_of_every_trial_over_its_expert(tmp_path: Path) -> None:
+def test_strength_report_has_the_gain_of_every_trial(tmp_path: Path) -> None:
     few = {
         "AggreVaTeD (exponentiated)": STRENGTH.methods["AggreVaTeD (exponentiated)"],
         "SL-RL": replace(STRENGTH.methods["SL-RL"], settings={"start_steps": 5, "demonstrations": 1}),

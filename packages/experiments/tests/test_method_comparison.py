@@ -14,7 +14,8 @@ from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.method_comparison.numbers import paired_comparison
 from aggrevated_experiments.method_comparison.page import panel
-from aggrevated_experiments.method_comparison.study import Case, MethodStudy
+from aggrevated_experiments.method_comparison.spec import Case
+from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.method_comparison.summary_text import differing, in_which, reaching, where_in
 
 SMALL = {"budget": 600, "trajectories": 2, "validation_episodes": 5, "test_episodes": 10}
@@ -36,7 +37,7 @@ TINY = MethodStudy(
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
+def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
     folder = tmp_path_factory.mktemp("tiny")
     request = Request(trials=2, out=folder / "runs")
     groups = TINY.runs(request)
@@ -46,8 +47,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
     return folder, json.loads((folder / "tiny.json").read_text())
 
 
-def test_every_trial_of_every_method_in_every_case_stands_in_the_json(made: tuple[Path, JsonDict]) -> None:
-    _, facts = made
+def test_method_study_json_has_every_trial(study_report: tuple[Path, JsonDict]) -> None:
+    _, facts = study_report
     assert [case["x"] for case in facts["cases"]] == [5, 30]
     for case in facts["cases"]:
         assert [method["label"] for method in case["methods"]] == ["AggreVaTeD", "slow"]
@@ -61,17 +62,17 @@ def test_every_trial_of_every_method_in_every_case_stands_in_the_json(made: tupl
     assert facts["settings"]["H = 5"]["slow"]["problem"]["horizon"] == 5
 
 
-def test_folders_tell_cases_apart_and_runs_are_taken_up_again(made: tuple[Path, JsonDict]) -> None:
-    folder, _ = made
+def test_method_study_has_a_folder_per_case_and_reuses_runs(study_report: tuple[Path, JsonDict]) -> None:
+    folder, _ = study_report
     found = sorted(str(path.parent.relative_to(folder / "runs")) for path in folder.rglob("config.json"))
     assert found[0] == "H-30/AggreVaTeD/trial-00" and len(found) == 8
     again = TINY.runs(Request(trials=2, out=folder / "runs"))
     assert all(run.result() is not None for runs in again for run in runs)
 
 
-def test_a_trial_that_never_reached_the_expert_is_kept_and_drawn(made: tuple[Path, JsonDict]) -> None:
+def test_method_study_keeps_trials_that_never_reach_the_expert(study_report: tuple[Path, JsonDict]) -> None:
     """REINFORCE with a rate of nothing stays at its first policy."""
-    _, facts = made
+    _, facts = study_report
     _, slow = facts["cases"][1]["methods"]
     assert slow["reached"] == 0 and slow["steps_to_expert"] == {"median": None, "low": None, "high": None}
     assert [trial["steps_to_expert"] for trial in slow["trials"]] == [None, None]
@@ -81,15 +82,15 @@ def test_a_trial_that_never_reached_the_expert_is_kept_and_drawn(made: tuple[Pat
     assert drawn.lines["theory"].tolist() == [2.0**5, 2.0**30]
 
 
-def test_the_page_has_question_answer_and_all_lines(made: tuple[Path, JsonDict]) -> None:
-    folder, facts = made
+def test_method_study_page_has_question_answer_and_all_rows(study_report: tuple[Path, JsonDict]) -> None:
+    folder, facts = study_report
     page = (folder / "tiny.md").read_text()
     assert "*Does it matter?*" in page and facts["answer"] in page
     assert page.count("| H = 30 |") == 2 and "| never | never to never |" in page
     assert all((folder / f"tiny.{ending}").stat().st_size > 5000 for ending in ("png", "svg"))
 
 
-def test_quick_runs_have_a_fifth_of_the_budget() -> None:
+def test_method_study_quick_runs_have_a_fifth_of_the_budget() -> None:
     case = TINY.cases[0]
     row = TINY.methods["AggreVaTeD"]
     assert TINY.config(case, row, quick=True).loop.budget == 120
@@ -97,13 +98,13 @@ def test_quick_runs_have_a_fifth_of_the_budget() -> None:
     assert by_iterations.config(case, row, quick=True).loop.iterations == 2
 
 
-def test_a_paired_difference_does_not_know_of_what_all_seeds_share() -> None:
+def test_paired_comparison_cancels_differences_between_seeds() -> None:
     seeds = np.array([0.0, 10.0, -30.0, 2.0, 5.0])
     found = paired_comparison(seeds + np.array([1.0, 1.1, 0.9, 1.0, 1.0]), seeds)
     assert found["difference"] == pytest.approx(1.0) and 0.9 < found["low"] < found["high"] < 1.1
 
 
-def a_case(label: str, reached: tuple[int, int], difference: tuple[float, float, float]) -> JsonDict:
+def make_case(label: str, reached: tuple[int, int], difference: tuple[float, float, float]) -> JsonDict:
     keys = ("difference", "low", "high")
     trials = [{}] * 5
     return {
@@ -115,8 +116,12 @@ def a_case(label: str, reached: tuple[int, int], difference: tuple[float, float,
     }
 
 
-def test_the_answer_follows_from_the_numbers() -> None:
-    cases = [a_case("2", (5, 5), (0, -1, 1)), a_case("4", (5, 3), (-2, -3, -1)), a_case("8", (4, 2), (1, 0.5, 2))]
+def test_summary_sentences_follow_from_the_numbers() -> None:
+    cases = [
+        make_case("2", (5, 5), (0, -1, 1)),
+        make_case("4", (5, 3), (-2, -3, -1)),
+        make_case("8", (4, 2), (1, 0.5, 2)),
+    ]
     assert reaching(TINY, cases) == (
         "In more than half of the trials, AggreVaTeD reaches the expert's return in every case; "
         "slow reaches the expert's return up to 4 and not above."

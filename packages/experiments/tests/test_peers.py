@@ -10,11 +10,11 @@ from aggrevated.storage import read_json, write_json
 from aggrevated_experiments.learning_curves_page import write_with_peers
 from aggrevated_experiments.peers import expert_training_steps, load_peers
 
-PUBLISHED = Path(__file__).parents[2] / "docs/results"
+PUBLISHED = Path(__file__).parents[3] / "docs/results"
 CONTROL = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
 
 
-def filed(folder: Path, name: str, **changed: object) -> None:
+def write_peer_file(folder: Path, name: str, **changed: object) -> None:
     """A file as benchmarks/tuned_peers.py writes them, two seeds, of which the second never gets there."""
     facts = {
         **{"task": "acrobot", "label": "PPO", "budget": 100, "chosen": "zoo", "settings": {"n_steps": 8}},
@@ -29,8 +29,8 @@ def filed(folder: Path, name: str, **changed: object) -> None:
     write_json(folder / f"peers/tuned/{name}.json", whole)
 
 
-def test_a_peer_is_as_its_file_says_and_one_that_never_got_there_is_not_left_out(tmp_path: Path) -> None:
-    filed(tmp_path, "ppo-acrobot")
+def test_load_peers_reads_files_and_keeps_seeds_that_never_reach_the_expert(tmp_path: Path) -> None:
+    write_peer_file(tmp_path, "ppo-acrobot")
     (peer,) = load_peers("acrobot", tmp_path)
     assert (peer.label, peer.budget, peer.chosen) == ("PPO", 100, "zoo")
     assert peer.seeds == [0, 1] and peer.to_expert == [64, None] and peer.to_beyond == [None, None]
@@ -38,22 +38,22 @@ def test_a_peer_is_as_its_file_says_and_one_that_never_got_there_is_not_left_out
     assert peer.curves[1] == ([0, 100], [-200.0, -200.0])
 
 
-def test_only_finished_files_of_the_task_are_read_and_none_need_be_there(tmp_path: Path) -> None:
+def test_load_peers_reads_only_finished_files_of_the_task(tmp_path: Path) -> None:
     assert load_peers("acrobot", tmp_path) == []
-    filed(tmp_path, "ppo-acrobot-partial", task="acrobot-partial")
-    filed(tmp_path, "dqn-acrobot", chosen=None)
+    write_peer_file(tmp_path, "ppo-acrobot-partial", task="acrobot-partial")
+    write_peer_file(tmp_path, "dqn-acrobot", chosen=None)
     assert load_peers("acrobot", tmp_path) == []
     assert len(load_peers("acrobot-partial", tmp_path)) == 1
 
 
-def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
-    filed(tmp_path, "ppo-acrobot", steps_to_expert=None)
+def test_load_peers_error_names_the_invalid_file(tmp_path: Path) -> None:
+    write_peer_file(tmp_path, "ppo-acrobot", steps_to_expert=None)
     with pytest.raises(DataError, match=r"ppo-acrobot\.json.*steps_to_expert"):
         load_peers("acrobot", tmp_path)
 
 
 @pytest.mark.parametrize("task", CONTROL)
-def test_what_is_published_follows_from_its_curves(task: str) -> None:
+def test_published_peer_steps_follow_from_their_curves(task: str) -> None:
     assert load_peers(task, PUBLISHED)
     for path in sorted((PUBLISHED / "peers/tuned").glob(f"*-{task}.json")):
         facts = read_json(path)
@@ -65,9 +65,7 @@ def test_what_is_published_follows_from_its_curves(task: str) -> None:
 
 
 @pytest.mark.parametrize("task", CONTROL)
-def test_a_published_page_has_all_peers_that_are_published_and_nothing_else_changes_with_them(
-    task: str, tmp_path: Path
-) -> None:
+def test_write_with_peers_reproduces_the_published_page(task: str, tmp_path: Path) -> None:
     for path in [PUBLISHED / f"{task}.json", *(PUBLISHED / "peers/tuned").glob(f"*-{task}.json")]:
         (tmp_path / path.relative_to(PUBLISHED)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, tmp_path / path.relative_to(PUBLISHED))
@@ -76,12 +74,12 @@ def test_a_published_page_has_all_peers_that_are_published_and_nothing_else_chan
         assert (tmp_path / f"{task}.{ending}").read_text() == (PUBLISHED / f"{task}.{ending}").read_text()
 
 
-def test_a_page_gets_and_loses_the_rows_of_other_libraries(tmp_path: Path) -> None:
+def test_write_with_peers_adds_and_removes_rows_of_other_libraries(tmp_path: Path) -> None:
     shutil.copy(PUBLISHED / "acrobot.json", tmp_path)
     write_with_peers("acrobot", tmp_path)
     alone = read_json(tmp_path / "acrobot.json")
     assert all(row["label"] in alone["settings"] for row in alone["reach"])
-    filed(tmp_path, "ppo-acrobot")
+    write_peer_file(tmp_path, "ppo-acrobot")
     write_with_peers("acrobot", tmp_path)
     found = read_json(tmp_path / "acrobot.json")
     assert found["reach"][:-1] == alone["reach"] and found["reach"][-1]["label"] == "PPO"
@@ -89,7 +87,7 @@ def test_a_page_gets_and_loses_the_rows_of_other_libraries(tmp_path: Path) -> No
     assert "| PPO | 64 | 64 to never | 1 of 2 |" in (tmp_path / "acrobot.md").read_text()
 
 
-def test_the_bill_of_an_expert_is_that_of_its_training() -> None:
+def test_expert_training_steps_are_those_of_its_training() -> None:
     assert {task: expert_training_steps(task) for task in CONTROL} == {
         "cartpole": 28_160,
         "acrobot": 18_000,

@@ -3,7 +3,7 @@
 from aggrevated_experiments.plots.reliability_diagram import reliability_diagram
 
 
-def test_a_panel_for_each_group_with_its_error(tmp_path):
+def test_reliability_diagram_has_a_panel_per_group_with_its_error(tmp_path):
     bins = [[0.35, 0.2, 10], [0.95, 0.97, 90]]
     reliability_diagram({"some": (bins, 0.0333), "others": (bins[1:], 0.02)}, "Arcs", tmp_path / "figure")
     text = (tmp_path / "figure.svg").read_text()

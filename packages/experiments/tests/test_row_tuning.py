@@ -10,7 +10,7 @@ from aggrevated_experiments.row_tuning import Tuning, earned
 SMALL = {"trajectories": 2, "validation_episodes": 4, "test_episodes": 4, "update": "regular", "budget": 900}
 
 
-def test_the_value_that_earned_most_is_chosen_and_all_tries_are_told(tmp_path: Path) -> None:
+def test_row_tuning_selects_the_best_value_and_reports_all(tmp_path: Path) -> None:
     row = FigureRow("aggrevated", "regular", tuned_by="learning_rate")
     config = resolve_config("cartpole", **SMALL)
     tuning = Tuning.of(row, config, ComparisonProtocol(900, tuning_seeds=(100, 101), tuning_budget=400), tmp_path)
@@ -24,7 +24,7 @@ def test_the_value_that_earned_most_is_chosen_and_all_tries_are_told(tmp_path: P
     assert facts["tried"][0]["areas"][0] == earned(tuning.runs[0]) > 5  # steps of a pole that stands for a moment
 
 
-def test_a_row_without_anything_to_tune_tries_nothing(tmp_path: Path) -> None:
+def test_row_tuning_without_tunable_setting_makes_no_runs(tmp_path: Path) -> None:
     tuning = Tuning.of(
         FigureRow("aggrevated", "exponentiated"), resolve_config("cartpole"), ComparisonProtocol(900), tmp_path
     )

@@ -13,7 +13,7 @@ def reader():
     return LoadedReader.load()
 
 
-def test_it_is_small_and_says_how_it_was_made(reader):
+def test_builtin_reader_is_small_and_has_metadata(reader):
     assert SHIPPED.stat().st_size < 5_000_000
     assert (
         reader.metadata["command"].startswith("aggrevated train reader") and "crohme" not in reader.metadata["command"]
@@ -21,7 +21,7 @@ def test_it_is_small_and_says_how_it_was_made(reader):
     assert 0.85 < reader.metadata["test_return"] <= 1 and len(reader.policy.classes) > 90
 
 
-def test_it_reads_pages_that_nobody_has_seen(reader):
+def test_builtin_reader_reads_unseen_pages(reader):
     """A hundred pages have a standard error of about .015: four of them below what 500 pages showed."""
     with single_thread():
         found = evaluate_reader(reader.policy, generate_pages(100, seed=424_242))
@@ -29,7 +29,7 @@ def test_it_reads_pages_that_nobody_has_seen(reader):
     assert found["expected_loss"] == pytest.approx(found["loss"], rel=0.4)
 
 
-def test_what_it_is_sure_of_is_right_more_often(reader):
+def test_builtin_reader_confident_arcs_are_right_more_often(reader):
     pages = generate_pages(100, seed=424_243)
     right = []
     sure = []

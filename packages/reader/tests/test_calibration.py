@@ -21,14 +21,14 @@ PAGES = corpus(40)
 HEADS = np.concatenate([gold[1 : n + 1] for gold, n in zip(PAGES.gold, PAGES.lengths, strict=True)])
 
 
-def policy_and_parser(seed=0):
+def make_policy_and_parser(seed=0):
     policy = reader("reading", PAGES, seed=seed)
     policy.with_answers(np.arange(len(HEADS)) % 3, HEADS)
     return policy, Parser(PAGES, np.arange(40), in_order=True)
 
 
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
-def test_the_loss_of_a_parse_is_the_sum_of_what_its_transitions_lost(system):
+def test_parse_loss_is_the_sum_of_transition_advantages(system):
     """Σ_t A*(s_t, a_t) = loss − V*(s_0), for parses at random; V*(s_0) is 0, as every projective tree can be built."""
     parser = Parser(PAGES, np.arange(40), in_order=True, system=system)
     generator = np.random.default_rng(0)
@@ -50,8 +50,8 @@ def test_the_loss_of_a_parse_is_the_sum_of_what_its_transitions_lost(system):
     assert loss.sum() > 40
 
 
-def test_choices_know_what_they_cost_and_which_arcs_were_wrong():
-    policy, parser = policy_and_parser()
+def test_choice_log_has_losses_and_arc_correctness():
+    policy, parser = make_policy_and_parser()
     found = parse_greedily(policy, parser)
     choices = ChoiceLog.of(policy, parser, found)
     _, lost = choices.losses
@@ -62,9 +62,9 @@ def test_choices_know_what_they_cost_and_which_arcs_were_wrong():
     assert len(right) + headless == (PAGES.gold != NO_SYMBOL).sum()
 
 
-def test_what_is_corrected_on_pages_fits_them():
+def test_calibrate_policy_matches_expected_loss_to_loss():
     """In sums, as generalised linear models do; a policy at random is far too sure before."""
-    policy, parser = policy_and_parser(seed=1)
+    policy, parser = make_policy_and_parser(seed=1)
     found = parse_greedily(policy, parser)
     before = measure_calibration(policy, parser, found)
     calibrate_policy(policy, parser, found)
@@ -75,15 +75,15 @@ def test_what_is_corrected_on_pages_fits_them():
     assert after["calibration_error"] < before["calibration_error"]
 
 
-def test_validation_corrects_and_tells_the_uas():
-    policy, parser = policy_and_parser()
+def test_calibrating_evaluator_calibrates_and_returns_uas():
+    policy, parser = make_policy_and_parser()
     plain = micro_uas(policy, parser)
     told = CalibratingEvaluator(parser)(policy)
     assert told == pytest.approx(plain) and told.steps == plain.steps
     assert policy.costs.correction.tolist() != [[1.0, 0.0], [1.0, 0.0]]
 
 
-def test_bins_are_counted_by_hand():
+def test_reliability_bins_match_hand_computed_values():
     sure = np.array([0.05, 0.95, 0.97, 1.0, 0.52])
     right = np.array([False, True, True, False, True])
     bins, error = reliability(sure, right)
@@ -91,7 +91,7 @@ def test_bins_are_counted_by_hand():
     assert error == pytest.approx((0.05 + 0.48 + 3 * abs(2.92 / 3 - 2 / 3)) / 5)
 
 
-def test_the_worst_tenth_holds_its_share():
+def test_worst_tenth_is_the_share_of_losses_in_the_most_doubtful_pages():
     expected = np.arange(20.0)
     lost = np.zeros(20)
     lost[[19, 18, 3]] = 3, 1, 4

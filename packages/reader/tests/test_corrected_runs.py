@@ -5,12 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import assert_the_same_bits_after_stops, finished
 
 from aggrevated.config.resolver import config_from_dict, resolve_config
 from aggrevated.core.errors import DataError, UnusedSettingError, UsageError
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.problem import PageEvaluationSettings
 from aggrevated.storage import digest_tensors
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
@@ -20,13 +18,14 @@ from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.pages.generated import generate_page
 from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.reader_problem import ReaderEvaluationSettings
+from helpers.small_runs import assert_resume_is_bit_identical, create_and_run
 
 SHORT = {"iterations": 4, "validate_every": 2, "trajectories": 4, "checkpoint_every": 1}
 BOLD = {"iterations": 40, "validate_every": 20, "trajectories": 12, "learning_rate": 2e-3}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few() -> Iterator[None]:
+def use_few_pages() -> Iterator[None]:
     """Few pages beside those that matter here."""
     with pytest.MonkeyPatch.context() as patch:
         for name, count in (("BESIDE", 30), ("CHOSEN_ON", 8), ("REPORTED", 8), ("OWN", 20), ("OWN_CHOSEN_ON", 4)):
@@ -50,56 +49,56 @@ def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def taught(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def trained_run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that learned it, in larger steps than usual as they are so few."""
-    return finished(
-        tmp_path_factory.mktemp("runs") / "run", resolve_config("algebra", corrected_pages=str(folder), **BOLD)
+    return create_and_run(
+        tmp_path_factory.mktemp("runs") / "run", resolve_config("reader", corrected_pages=str(folder), **BOLD)
     )[0]
 
 
-def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, tmp_path: Path) -> None:
+def test_corrected_run_reads_the_corrected_page_right(
+    page: Page, folder: Path, trained_run: Run, tmp_path: Path
+) -> None:
     before = load_reader().parse(folder / "page.inkml")
     assert before.heads != page.heads.tolist() and before.reading.labels[-1] == "a"
-    after = load_reader(taught.folder).parse(folder / "page.inkml")
+    after = load_reader(trained_run.folder).parse(folder / "page.inkml")
     assert after.heads == page.heads.tolist() and after.reading.labels == page.symbols
-    load_reader(taught.folder).reads.save(tmp_path / "reader.safetensors")  # type: ignore[attr-defined]
+    load_reader(trained_run.folder).reads.save(tmp_path / "reader.safetensors")  # type: ignore[attr-defined]
     exported = load_reader(tmp_path / "reader.safetensors")
     assert exported.parse(folder / "page.inkml").text == after.text
-    assert exported.metadata["task"] == "algebra" and "--corrected-pages" in exported.metadata["command"]
+    assert exported.metadata["task"] == "reader" and "--corrected-pages" in exported.metadata["command"]
 
 
-def test_the_result_tells_of_before_and_after(taught: Run) -> None:
-    told = run_to_end(taught).more
+def test_corrected_run_result_has_scores_before_and_after(trained_run: Run) -> None:
+    told = run_to_end(trained_run).more
     assert told["before_corrected_uas"] < told["corrected_uas"] == 1.0 and told["corrected_sets"] == 1
     assert told["before_corrected_names"] == 7 / 8 and told["corrected_names"] == 1.0
     assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["pages"] == 8
-    assert {"corrected_uas", "corrected_names", "test_uas", "test_names"} <= {*taught.metrics()[-1].more}
-    assert evaluate_run(taught, PageEvaluationSettings()).more["uas_micro"] == pytest.approx(told["uas_micro"])
+    assert {"corrected_uas", "corrected_names", "test_uas", "test_names"} <= {*trained_run.metrics()[-1].more}
+    assert evaluate_run(trained_run, ReaderEvaluationSettings()).more["uas_micro"] == pytest.approx(told["uas_micro"])
 
 
-def test_evaluating_a_run_gives_what_its_test_gave(taught: Run) -> None:
-    again = evaluate_run(taught, PageEvaluationSettings())
-    result = taught.result()
+def test_evaluate_run_on_corrected_run_repeats_its_result(trained_run: Run) -> None:
+    again = evaluate_run(trained_run, ReaderEvaluationSettings())
+    result = trained_run.result()
     assert result is not None
     for name in ("test_return", "ratio", "uas_micro", "names", "test_standard_error"):
         assert again.to_dict()[name] == pytest.approx(result.to_dict()[name]), name
 
 
-def test_runs_are_evaluated_on_other_corrected_pages(page: Page, taught: Run, tmp_path: Path) -> None:
+def test_evaluate_run_reads_other_corrected_pages(page: Page, trained_run: Run, tmp_path: Path) -> None:
     (tmp_path / "page.inkml").write_bytes(to_inkml(page))
     (tmp_path / "unknown.inkml").write_bytes(to_inkml(page, heads=False))
-    found = evaluate_run(taught, PageEvaluationSettings(corrected_pages=str(tmp_path), verbose=True)).more
+    found = evaluate_run(trained_run, ReaderEvaluationSettings(corrected_pages=str(tmp_path), verbose=True)).more
     assert found["uas_micro"] == found["names"] == 1.0 and found["pages"] == 1
     assert list(found["files_left_out"].values()) == [("unknown.inkml",)]
     with pytest.raises(UsageError, match="--crohme and --corrected-pages name different pages; give one of them"):
-        evaluate_run(taught, PageEvaluationSettings("ink", str(tmp_path)))
+        evaluate_run(trained_run, ReaderEvaluationSettings("ink", str(tmp_path)))
 
 
-def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_classes(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_corrected_run_starts_from_the_builtin_reader_with_its_classes(folder: Path, tmp_path: Path) -> None:
     still = {**SHORT, "iterations": 1, "validate_every": 1, "learning_rate": 1e-12}
-    run, result = finished(tmp_path / "run", resolve_config("reader", corrected_pages=str(folder), **still))
+    run, result = create_and_run(tmp_path / "run", resolve_config("reader", corrected_pages=str(folder), **still))
     known = load_builtin_reader()
     policy = run.policy
     own = {name: w for name, w in policy.state_dict().items() if name not in ("names", "sureness", "costs.correction")}
@@ -110,24 +109,15 @@ def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_class
     assert evaluate_run(run, ReaderEvaluationSettings()).more["names"] == pytest.approx(result.more["before_names"])
 
 
-@pytest.mark.parametrize("task", ["algebra", "reader"])
-def test_a_run_resumes_with_the_same_bits(task: str, folder: Path, tmp_path: Path) -> None:
-    assert_the_same_bits_after_stops(tmp_path, resolve_config(task, corrected_pages=str(folder), **SHORT), 1, 2)
+def test_corrected_run_resumes_bit_identically(folder: Path, tmp_path: Path) -> None:
+    assert_resume_is_bit_identical(tmp_path, resolve_config("reader", corrected_pages=str(folder), **SHORT), 1, 2)
 
 
-def test_both_tasks_come_to_the_same_reader(folder: Path, tmp_path: Path) -> None:
-    found = [
-        finished(tmp_path / task, resolve_config(task, corrected_pages=str(folder), **SHORT))[1]
-        for task in ("algebra", "reader")
-    ]
-    assert found[0].weights_sha256 == found[1].weights_sha256
-
-
-def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path: Path) -> None:
+def test_corrected_run_rejects_a_changed_page_on_resume(page: Page, tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "page.inkml").write_bytes(to_inkml(page))
-    run, _ = finished(tmp_path / "run", resolve_config("algebra", corrected_pages=str(folder), **SHORT))
+    run, _ = create_and_run(tmp_path / "run", resolve_config("reader", corrected_pages=str(folder), **SHORT))
     longer = Run(run.folder, run.config.with_settings(iterations=6))
     (folder / "page.inkml").write_bytes(to_inkml(replace(page, symbols=("2", *page.symbols[1:]))))
     with pytest.raises(DataError):
@@ -135,8 +125,8 @@ def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path:
 
 
 @pytest.mark.parametrize("method", ["aggrevated", "aggrevate", "dagger", "sl", "reinforce", "sl-rl"])
-def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
-    config = resolve_config("algebra", method, corrected_pages="folder")
+def test_every_method_on_corrected_pages_starts_from_the_builtin_reader(method: str) -> None:
+    config = resolve_config("reader", method, corrected_pages="folder")
     assert (config.policy.name, config.start.name) == ("builtin", "builtin")
     assert config.problem.label == ", corrected pages" and config.problem.metric_name == "heads with names"
 
@@ -147,21 +137,23 @@ def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
         ({"crohme": "ink"}, "--crohme has no effect on corrected pages; leave --corrected-pages out, or leave it out"),
         ({"generated_pages": 40}, "--generated-pages has no effect on corrected pages"),
         ({"augmented_copies": 3}, "--augmented-copies has no effect on corrected pages"),
-        ({"single_writer": True}, "--single-writer has no effect on corrected pages"),
-        ({"hidden": (64,)}, "--hidden has no effect on the policy shipped"),
+        ({"single_writer": True}, "--single-writer has no effect on pages in many hands"),
+        ({"hidden": (64,)}, "--hidden has no effect on the policy builtin"),
     ],
 )
-def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, object], sentence: str) -> None:
+def test_resolve_config_rejects_settings_without_effect_on_corrected_pages(
+    given: dict[str, object], sentence: str
+) -> None:
     with pytest.raises(UnusedSettingError, match=sentence):
-        resolve_config("algebra", corrected_pages="folder", **given)
+        resolve_config("reader", corrected_pages="folder", **given)
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         (
-            {"corrected_pages": "folder", "policy": "lstm"},
-            "--policy is lstm, but must be shipped with --corrected-pages: corrected pages",
+            {"corrected_pages": "folder", "policy": "reading"},
+            "--policy is reading, but must be builtin with --corrected-pages, which teach the reader",
         ),
         (
             {"corrected_pages": "folder", "transition_system": "arc-hybrid"},
@@ -169,18 +161,20 @@ def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, objec
         ),
         (
             {"policy": "builtin"},
-            "--policy is shipped, but must be another: it is for corrected pages; or give --corrected-pages",
+            "--policy is builtin, but must be another: it is for corrected pages; or give --corrected-pages",
         ),
-        ({"start": "builtin"}, "--start is shipped, but must be another: its weights fit --policy shipped only"),
+        ({"start": "builtin"}, "--start is builtin, but must be another: its weights fit --policy builtin only"),
     ],
 )
-def test_what_does_not_fit_corrected_pages_is_refused(given: dict[str, str], sentence: str) -> None:
+def test_resolve_config_rejects_components_that_do_not_fit_corrected_pages(
+    given: dict[str, str], sentence: str
+) -> None:
     with pytest.raises(UsageError, match=sentence):
-        resolve_config("algebra", **given)
+        resolve_config("reader", **given)
 
 
-def test_nothing_usable_leaves_no_run_behind(tmp_path: Path) -> None:
+def test_corrected_run_rejects_empty_folder_without_making_a_run(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     with pytest.raises(DataError, match=r"holds no \.inkml files"):
-        Run.create(tmp_path / "run", resolve_config("algebra", corrected_pages=str(tmp_path / "pages"), **SHORT))
+        Run.create(tmp_path / "run", resolve_config("reader", corrected_pages=str(tmp_path / "pages"), **SHORT))
     assert not (tmp_path / "run").exists()

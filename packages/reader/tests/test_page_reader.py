@@ -27,7 +27,7 @@ def reader():
     return LoadedReader(policy.with_names(("(", ")", "+", "=", "x")))
 
 
-def same(one, other):
+def is_same_reading(one, other):
     return (one.labels, one.text, one.heads.tolist(), one.strokes) == (
         other.labels,
         other.text,
@@ -36,7 +36,7 @@ def same(one, other):
     )
 
 
-def test_every_symbol_has_a_name_a_head_and_a_line(reader):
+def test_loaded_reader_gives_label_head_and_line_of_every_symbol(reader):
     for page, found in zip(PAGES, reader.read(PAGES), strict=True):
         n = len(page)
         assert len(found.labels) == len(found.lines) == len(found.strokes) == n and found.symbols == page.symbols
@@ -46,40 +46,40 @@ def test_every_symbol_has_a_name_a_head_and_a_line(reader):
         np.testing.assert_array_equal(found.boxes, page.boxes)
 
 
-def test_pages_are_read_alone_as_in_company_whatever_is_written_beside_them(reader):
+def test_loaded_reader_reads_a_page_independently_of_other_pages(reader):
     together = reader.read(PAGES)
     for page, found in zip(PAGES, together, strict=True):
         blind = replace(page, symbols=("?",) * len(page), heads=np.zeros(len(page), int))
         (alone,) = reader.read([blind])
-        assert same(alone, found)
+        assert is_same_reading(alone, found)
         np.testing.assert_allclose(alone.arc_confidence, found.arc_confidence, atol=1e-5)
 
 
-def test_a_page_without_symbols_has_nothing_to_be_read(reader):
+def test_loaded_reader_accepts_a_page_without_symbols(reader):
     empty = replace(PAGES[0], symbols=(), heads=np.zeros(0, int), ink=())
     found = reader.read([PAGES[0], empty])
-    assert [len(one.labels) for one in found] == [3, 0] and found[1].text == "" and found[1].facts()["symbols"] == []
+    assert [len(one.labels) for one in found] == [3, 0] and found[1].text == "" and found[1].to_dict()["symbols"] == []
     assert reader.read([]) == []
 
 
-def test_facts_are_json(reader):
-    facts = json.loads(json.dumps(reader.read(PAGES)[1].facts()))
+def test_page_reading_to_dict_is_json(reader):
+    facts = json.loads(json.dumps(reader.read(PAGES)[1].to_dict()))
     assert {"text", "latex", "expected_loss", "symbols"} == {*facts} and len(facts["symbols"]) == 11
     assert {"number", "label", "label_confidence", "head", "arc_confidence", "line", "box", "strokes"} == {
         *facts["symbols"][0]
     }
 
 
-def test_a_file_brings_the_same_reader_back(reader, tmp_path):
+def test_loaded_reader_round_trips_through_a_file(reader, tmp_path):
     reader.save(tmp_path / "reader.safetensors")
     back = LoadedReader.load(tmp_path / "reader.safetensors")
     assert back.metadata == {"made": "by a test"}
     for one, other in zip(reader.read(PAGES), back.read(PAGES), strict=True):
-        assert same(one, other)  # though most numbers are rounded to 16 bits
+        assert is_same_reading(one, other)  # though most numbers are rounded to 16 bits
         np.testing.assert_allclose(one.label_confidence, other.label_confidence, atol=0.02)
 
 
-def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
+def test_loaded_reader_load_rejects_invalid_files(reader, tmp_path):
     path = tmp_path / "reader.safetensors"
     reader.save(path)
     weights, facts = storage.load_checksummed(path)
@@ -101,13 +101,13 @@ def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
             LoadedReader.load(path)
 
 
-def test_those_without_a_head_depend_on_the_root_and_nobody_vouches_for_them():
+def test_attach_headless_to_root_sets_confidence_to_zero():
     heads, sure = attach_headless_to_root(np.array([2, 0, -1, 2]), np.array([0.9, 0.8, 0.7, 0.6]))
     assert heads.tolist() == [2, 0, 2, 2] and sure.tolist() == [0.9, 0.8, 0.0, 0.6]
     heads, _ = attach_headless_to_root(np.array([-1, 1, -1]), np.ones(3))
     assert heads.tolist() == [0, 1, 1]
 
 
-def test_detailed_features_are_the_same_alone_and_in_company():
+def test_detailed_features_of_a_page_do_not_depend_on_other_pages():
     together = detailed_features(PAGES)
     np.testing.assert_array_equal(detailed_features(PAGES[1:2]), together[3:14])

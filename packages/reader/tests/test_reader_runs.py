@@ -5,13 +5,14 @@ import pytest
 
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.errors import UsageError
-from aggrevated.parsing.splits import to_read
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
 from aggrevated.training.trainer import run_to_end
+from aggrevated_reader.dataset import load_page_arrays
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 from aggrevated_reader.page_reader import LoadedReader
 from aggrevated_reader.reader_problem import ReaderEvaluationSettings, ReaderProblemSettings
+from aggrevated_reader.splits import load_reader_split
 from helpers.handwriting import crohme_like
 
 TINY = {
@@ -27,17 +28,17 @@ SHORT = {"iterations": 2, "validate_every": 1, "trajectories": 3, "checkpoint_ev
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def reader_run(tmp_path_factory):
     """A run that has ended, on generated pages alone."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve_config("reader", **TINY, **SHORT))
     run_to_end(run)
     return run
 
 
-def test_real_ink_stands_beside_generated_pages_and_is_what_is_reported(tmp_path):
+def test_load_reader_split_mixes_generated_pages_with_real_ink(tmp_path):
     folder = crohme_like(tmp_path / "crohme")
-    alone = to_read("", 40, 0, 0.0)
-    both = to_read(str(folder), 40, 0, 0.0)
+    alone = load_reader_split("", 40, 0, 0.0)
+    both = load_reader_split(str(folder), 40, 0, 0.0)
     assert len(alone.train) == 40 and not alone.rewriting
     names = {page.name for page in both.train}
     assert {page.name for page in alone.train} <= names and {page.name for page in both.rewriting} <= names
@@ -45,10 +46,10 @@ def test_real_ink_stands_beside_generated_pages_and_is_what_is_reported(tmp_path
     assert not {page.symbols for page in both.train} & {page.symbols for page in both.validation + both.test}
 
 
-def test_a_share_of_the_pages_looks_as_from_a_picture_and_the_rest_stays(tmp_path):
-    plain, some, every = (to_read("", 40, 0, share).train for share in (0.0, 0.4, 1.0))
+def test_load_reader_split_rasterizes_the_given_fraction_of_pages(tmp_path):
+    plain, some, every = (load_reader_split("", 40, 0, share).train for share in (0.0, 0.4, 1.0))
 
-    def changed(pages):
+    def changed_fraction(pages):
         return np.mean(
             [
                 any(
@@ -60,13 +61,13 @@ def test_a_share_of_the_pages_looks_as_from_a_picture_and_the_rest_stays(tmp_pat
             ]
         )
 
-    assert 0.1 < changed(some) < 0.8 and changed(every) > 0.9
+    assert 0.1 < changed_fraction(some) < 0.8 and changed_fraction(every) > 0.9
     assert [page.symbols for page in plain] == [page.symbols for page in every]
 
 
-def test_the_library_knows_every_symbol_by_its_class():
-    found = library("", 40, 0, 0, 0.0)
-    split = to_read("", 40, 0, 0.0)
+def test_load_page_arrays_labels_every_symbol_by_its_class():
+    found = load_page_arrays("", 40, 0, 0, 0.0)
+    split = load_reader_split("", 40, 0, 0.0)
     symbols = [symbol for page in (*split.train, *split.validation, *split.test) for symbol in page.symbols]
     assert [found.names[label] if label >= 0 else None for label in found.labels] == [
         symbol if symbol in found.names else None for symbol in symbols
@@ -74,31 +75,31 @@ def test_the_library_knows_every_symbol_by_its_class():
     assert len(found.features) == len(symbols) == found.corpus.lengths.sum() == len(found.heads)
 
 
-def test_a_run_leaves_a_policy_that_reads(finished, tmp_path):
-    policy = finished.policy
+def test_reader_run_saves_a_policy_that_reads_pages(reader_run, tmp_path):
+    policy = reader_run.policy
     assert isinstance(policy, ReadingPolicy) and policy.classes
-    page = to_read("", 40, 0, 0.0).test[0]
+    page = load_reader_split("", 40, 0, 0.0).test[0]
     (found,) = LoadedReader(policy).read([page])
     assert len(found.labels) == len(page)
     LoadedReader(policy).save(tmp_path / "reader.safetensors")
     back = LoadedReader.load(tmp_path / "reader.safetensors")
     assert back.read([page])[0].labels == found.labels
     assert back.metadata["task"] == "reader" and back.metadata["command"].startswith("aggrevated train reader --")
-    assert {"test_uas", "test_names"} <= {*finished.metrics()[-1].more}
+    assert {"test_uas", "test_names"} <= {*reader_run.metrics()[-1].more}
 
 
-def test_it_is_measured_by_names_groups_and_sureness(finished, tmp_path):
-    facts = evaluate_run(finished, ReaderEvaluationSettings()).more
-    assert facts["uas_micro"] == pytest.approx(finished.result().more["uas_micro"])
+def test_evaluate_run_of_reader_measures_names_kinds_and_calibration(reader_run, tmp_path):
+    facts = evaluate_run(reader_run, ReaderEvaluationSettings()).more
+    assert facts["uas_micro"] == pytest.approx(reader_run.result().more["uas_micro"])
     assert 0 <= facts["names"] <= 1 and 0 <= facts["calibration_error"] <= 1 and "brackets" in facts["by_page"]
     folder = crohme_like(tmp_path / "ink")
     (folder / "dev" / "broken.inkml").write_text("<ink>")
-    real = evaluate_run(finished, ReaderEvaluationSettings(str(folder), verbose=True)).more
+    real = evaluate_run(reader_run, ReaderEvaluationSettings(str(folder), verbose=True)).more
     assert real["by_page"]["core"]["pages"] == 3 and sum(real["left_out"].values()) == 1
     assert list(real["files_left_out"].values()) == [("broken.inkml",)]
 
 
-def test_files_that_cannot_be_used_are_said_before_a_run(tmp_path):
+def test_resolve_config_notice_counts_unusable_files(tmp_path):
     folder = crohme_like(tmp_path / "ink")
     (folder / "train" / "broken.inkml").write_text("<ink>")
     for task in ("reader", "algebra"):
@@ -106,7 +107,7 @@ def test_files_that_cannot_be_used_are_said_before_a_run(tmp_path):
         assert "1 of 13 InkML files cannot be used" in notice and notice.count("\n") == 0
 
 
-def test_one_writer_is_refused():
+def test_reader_task_rejects_single_writer():
     with pytest.raises(UsageError, match="--single-writer has no effect on pages in many hands"):
         resolve_config("reader", single_writer=True)
     assert ReaderProblemSettings().label == ""

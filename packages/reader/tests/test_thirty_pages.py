@@ -11,7 +11,7 @@ from thirty_pages import PAGES, main
 
 
 @pytest.mark.timeout(300)
-def test_most_pages_are_read_and_none_is_silently_wrong(tmp_path: Path) -> None:
+def test_builtin_reader_reads_most_photographed_pages_and_none_silently_wrong(tmp_path: Path) -> None:
     answers = main(tmp_path)
     counts = Counter(answers.values())
     assert len(PAGES) >= 30 and counts["right"] >= 27 and counts["wrong"] == 0, answers

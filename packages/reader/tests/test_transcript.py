@@ -11,68 +11,68 @@ def box(x, y, w=1.0, h=1.0):
     return [x, y, x + w, y + h]
 
 
-def transcript(lines, labels, boxes):
+def make_transcript(lines, labels, boxes):
     return Transcript(labels, heads_of_expression(lines), np.array(boxes, float))
 
 
-def in_a_row(line, y=0.0):
-    return transcript([list(line)], list(line), [box(1.5 * i, y) for i in range(len(line))])
+def transcribe_line(line, y=0.0):
+    return make_transcript([list(line)], list(line), [box(1.5 * i, y) for i in range(len(line))])
 
 
 @pytest.mark.parametrize("line", ["a+b=c", "-3x", "10(x+2)=a+b", "a=b=c", "[x-(y-z)]÷2≥{5}", "x"])
-def test_a_line_of_algebra_is_itself(line):
-    assert in_a_row(line).text == line
+def test_transcript_text_of_a_line_is_the_line(line):
+    assert transcribe_line(line).text == line
 
 
-def test_latex_has_names_of_its_own_with_spaces_where_letters_follow():
-    assert in_a_row("a×b≠{c}").latex == "a\\times b\\neq \\{c\\}"
+def test_transcript_latex_separates_commands_from_letters():
+    assert transcribe_line("a×b≠{c}").latex == "a\\times b\\neq \\{c\\}"
 
 
-def test_exponents_and_indices_are_known_by_where_they_stand():
-    raised = transcript(
+def test_transcript_distinguishes_exponents_from_indices_by_position():
+    raised = make_transcript(
         [["x", Raised(["2"]), "+", "1"]], "x2+1", [box(0, 1), box(1.1, 0.4, 0.5, 0.5), box(2, 1), box(3, 1)]
     )
     assert (raised.text, raised.latex) == ("x^2+1", "x^{2}+1")
-    lowered = transcript(
+    lowered = make_transcript(
         [["x", Raised(["n", "+", "1"])]], "xn+1", [box(0, 1), *(box(1.1 + k, 1.7, 0.5, 0.5) for k in range(3))]
     )
     assert (lowered.text, lowered.latex) == ("x_(n+1)", "x_{n+1}")
 
 
-def test_fractions_have_brackets_where_they_need_them():
+def test_transcript_brackets_fractions_where_needed():
     tokens = [["2", Fraction(["a", "+", "b"], ["c"], "―"), "y"]]
     boxes = [box(0, 1), box(2, 0), box(3, 0), box(4, 0), box(2, 1.4, 3, 0.1), box(3, 2), box(6, 1)]
-    found = transcript(tokens, "2a+b―cy", boxes)
+    found = make_transcript(tokens, "2a+b―cy", boxes)
     assert (found.text, found.latex) == ("2((a+b)/c)y", "2\\frac{a+b}{c}y")
 
 
-def test_products_below_a_bar_or_raised_are_told_from_factors_beside_it():
+def test_transcript_brackets_products_in_fractions_and_exponents():
     boxes = [box(0.7, 0), box(0, 1.4, 2.4, 0.1), box(0, 2), box(1.2, 2)]
-    assert transcript([[Fraction(["1"], ["2", "a"], "―")]], "1―2a", boxes).text == "1/(2a)"
+    assert make_transcript([[Fraction(["1"], ["2", "a"], "―")]], "1―2a", boxes).text == "1/(2a)"
     boxes = [box(0, 1), box(1.1, 0.4, 0.5, 0.5), box(1.7, 0.4, 0.5, 0.5)]
-    assert transcript([["x", Raised(["2", "n"])]], "x2n", boxes).text == "x^(2n)"
-    assert transcript([["x", Raised(["1", "0"])]], "x10", boxes).text == "x^10"
+    assert make_transcript([["x", Raised(["2", "n"])]], "x2n", boxes).text == "x^(2n)"
+    assert make_transcript([["x", Raised(["1", "0"])]], "x10", boxes).text == "x^10"
 
 
-def test_roots_have_an_index_or_none():
+def test_transcript_writes_root_indices():
     boxes = [box(0, 1), box(1.2, 0.2, 0.4, 0.4), box(1.4, 0, 3, 2), box(2.5, 0.6), box(5, 1), box(6, 1)]
-    found = transcript([["2", Root(["x"], ["3"]), "+", "1"]], "23√x+1", boxes)
+    found = make_transcript([["2", Root(["x"], ["3"]), "+", "1"]], "23√x+1", boxes)
     assert (found.text, found.latex) == ("2³√x+1", "2\\sqrt[3]{x}+1")
 
 
-def test_a_fraction_alone_is_one_line_and_lines_below_are_others():
-    alone = transcript([[Fraction(["1"], ["2"], "―")]], "1―2", [box(0, 0), box(-0.5, 1.4, 2, 0.1), box(0, 2)])
+def test_transcript_counts_a_fraction_as_one_line():
+    alone = make_transcript([[Fraction(["1"], ["2"], "―")]], "1―2", [box(0, 0), box(-0.5, 1.4, 2, 0.1), box(0, 2)])
     assert alone.text == "1/2" and alone.line_of == [1, 1, 1]
     boxes = [
         *(box(1.5 * i, 0) for i in range(5)),
         *(box(1.5 * i, 3) for i in range(3)),
         *(box(4 + 1.5 * i, 6) for i in range(3)),
     ]
-    several = transcript([list("x+1=2"), list("x=1"), list("y=3")], "x+1=2x=1y=3", boxes)
+    several = make_transcript([list("x+1=2"), list("x=1"), list("y=3")], "x+1=2x=1y=3", boxes)
     assert several.text == "x+1=2\nx=1\ny=3" and several.line_of == [1] * 5 + [2] * 3 + [3] * 3
 
 
-def test_a_tree_that_is_wrong_still_gives_all_symbols_in_order():
+def test_transcript_of_a_wrong_tree_has_all_symbols():
     generator = np.random.default_rng(0)
     for _ in range(200):
         n = int(generator.integers(1, 9))
@@ -84,7 +84,7 @@ def test_a_tree_that_is_wrong_still_gives_all_symbols_in_order():
         assert len(found.line_of) == n
 
 
-def test_the_deepest_tree_takes_no_longer_than_any_other():
+def test_transcript_handles_very_deep_trees():
     n = 5000
     found = Transcript(["a"] * n, np.append(np.arange(2, n + 1), 0), np.array([box(i, 0) for i in range(n)]))
     assert found.text == "a" * n

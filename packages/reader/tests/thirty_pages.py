@@ -88,8 +88,8 @@ class Pen:
 
     def glyph(self, glyph: str, x: float, y: float, size: float) -> float:
         face = self.face(size)
-        left, top, right, bottom = self.draw.textbbox((x, y), glyph, font=face, anchor_weight="ls")
-        self.draw.text((x, y), glyph, 25, font=face, anchor_weight="ls")
+        left, top, right, bottom = self.draw.textbbox((x, y), glyph, font=face, anchor="ls")
+        self.draw.text((x, y), glyph, 25, font=face, anchor="ls")
         self.boxes.append((left, top, right, bottom))
         return max(right, x + face.getlength(glyph)) + 0.14 * size
 
@@ -164,7 +164,7 @@ STROKES = {  # on a square of 4 by 6, y downwards
 }  # fmt: skip
 
 
-def stroked(rows: tuple[str, ...], pen: float, size: float = 60.0) -> Picture:
+def draw_strokes(rows: tuple[str, ...], pen: float, size: float = 60.0) -> Picture:
     """Rows of strokes drawn with a pen so many pixels wide, antialiased."""
     fine = 4
     unit = size / 6
@@ -193,20 +193,20 @@ def stroked(rows: tuple[str, ...], pen: float, size: float = 60.0) -> Picture:
 # What happens to pictures.
 
 
-def changed(picture: Picture, change: Callable[[np.ndarray], np.ndarray]) -> Picture:
+def change_shades(picture: Picture, change: Callable[[np.ndarray], np.ndarray]) -> Picture:
     """With its shades, float [height, width], changed."""
     level = np.clip(change(np.asarray(picture.image, float)), 0, 255).astype(np.uint8)
     return Picture(Image.fromarray(level), picture.middles, picture.size, picture.ending, picture.options)
 
 
-def over(picture: Picture, drawing: Callable[[ImageDraw.ImageDraw, int, int], None]) -> Picture:
+def draw_under_ink(picture: Picture, drawing: Callable[[ImageDraw.ImageDraw, int, int], None]) -> Picture:
     """With lines below the ink: where both are, it is as dark as the darker."""
     paper = Image.new("L", picture.image.size, 255)
     drawing(ImageDraw.Draw(paper), *picture.image.size)
-    return changed(picture, lambda level: np.minimum(level, np.asarray(paper, float)))
+    return change_shades(picture, lambda level: np.minimum(level, np.asarray(paper, float)))
 
 
-def ruled(
+def rule_lines(
     step: int, shade: int, wide: int = 2, squared: bool = False
 ) -> Callable[[ImageDraw.ImageDraw, int, int], None]:
     def drawing(draw: ImageDraw.ImageDraw, width: int, height: int) -> None:
@@ -218,7 +218,7 @@ def ruled(
     return drawing
 
 
-def turned(picture: Picture, degrees: float) -> Picture:
+def rotate(picture: Picture, degrees: float) -> Picture:
     image = picture.image.rotate(degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
     c = np.cos(np.radians(degrees))
     s = np.sin(np.radians(degrees))
@@ -227,7 +227,7 @@ def turned(picture: Picture, degrees: float) -> Picture:
     return Picture(image, middles + np.array(image.size) / 2, picture.size)
 
 
-def on_a_table(picture: Picture, corners: list[tuple[float, float]], table: int) -> Picture:
+def put_on_table(picture: Picture, corners: list[tuple[float, float]], table: int) -> Picture:
     """The sheet with its corners there (clockwise from the top left), on a table of wood."""
     size = (1400, 900)
     (width, height) = picture.image.size
@@ -249,7 +249,7 @@ def on_a_table(picture: Picture, corners: list[tuple[float, float]], table: int)
     return Picture(wood, back[:, :2] / back[:, 2:], picture.size)
 
 
-def enlarged(picture: Picture, megapixels: float, ending: str) -> Picture:
+def enlarge(picture: Picture, megapixels: float, ending: str) -> Picture:
     factor = (megapixels * 1e6 / (picture.image.width * picture.image.height)) ** 0.5
     size = (int(picture.image.width * factor), int(picture.image.height * factor))
     assert picture.middles is not None
@@ -258,31 +258,31 @@ def enlarged(picture: Picture, megapixels: float, ending: str) -> Picture:
     )
 
 
-def saved(picture: Picture, ending: str, **options: int) -> Picture:
+def save_and_load(picture: Picture, ending: str, **options: int) -> Picture:
     return Picture(picture.image, picture.middles, picture.size, ending, tuple(options.items()))
 
 
-def noise(strength: float) -> Callable[[np.ndarray], np.ndarray]:
+def add_noise(strength: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda level: level + np.random.default_rng(5).normal(0, strength, level.shape)
 
 
-def side_light(level: np.ndarray) -> np.ndarray:
+def add_side_light(level: np.ndarray) -> np.ndarray:
     return level * np.linspace(1.0, 0.35, level.shape[1])
 
 
-def hard_shadow(level: np.ndarray) -> np.ndarray:
+def add_hard_shadow(level: np.ndarray) -> np.ndarray:
     y, x = np.mgrid[: level.shape[0], : level.shape[1]]
     return np.where(x + 0.4 * y > 0.55 * level.shape[1], 0.45, 0.95) * level
 
 
-def coffee(level: np.ndarray) -> np.ndarray:
+def add_coffee_stain(level: np.ndarray) -> np.ndarray:
     y, x = np.mgrid[: level.shape[0], : level.shape[1]]
     away = np.hypot(x - 0.7 * level.shape[1], y - 0.45 * level.shape[0])
     ring = np.exp(-(((away - 150) / 7) ** 2))
     return level * (1 - 0.28 * ring) - 8 * (away < 150)
 
 
-def dark_paper(level: np.ndarray) -> np.ndarray:
+def invert_paper(level: np.ndarray) -> np.ndarray:
     return 40 + (255 - level) * 0.75
 
 
@@ -299,7 +299,7 @@ def margin(draw: ImageDraw.ImageDraw, width: int, height: int) -> None:
     draw.line([(55, 0), (52, height)], 90, 3)
 
 
-def speckled(level: np.ndarray) -> np.ndarray:
+def add_specks(level: np.ndarray) -> np.ndarray:
     chance = np.random.default_rng(6)
     level = level.copy()
     for y, x in zip(
@@ -331,7 +331,9 @@ def nothing() -> Picture:
 
 
 def empty() -> Picture:
-    return changed(Picture(Image.new("L", (1200, 900), 235), None, 40), lambda level: noise(4)(side_light(level)))
+    return change_shades(
+        Picture(Image.new("L", (1200, 900), 235), None, 40), lambda level: add_noise(4)(add_side_light(level))
+    )
 
 
 SQUARE = ("x", Up(("2",)), *"+3x-4=0")
@@ -352,30 +354,30 @@ PAGES: dict[str, Callable[[], Picture]] = {
     "a root": lambda: lines(ROOT),
     "i, j, ÷ and ≤": lambda: lines("i÷j≤8", "k≥7±2"),
     "two columns": lambda: columns(("2x+5=11", "2x=6", "x=3"), ("y+7=9", "y=2")),
-    "turned by 30°": lambda: turned(lines(*THREE), 30),
-    "turned by -20°": lambda: turned(lines(*TWO, "x=3"), -20),
-    "on a dark table": lambda: on_a_table(lines(*THREE), [(160, 130), (1250, 90), (1300, 800), (120, 760)], 60),
-    "in perspective": lambda: on_a_table(lines(*TWO), [(300, 100), (1100, 140), (1310, 800), (90, 740)], 40),
-    "a hard shadow": lambda: changed(lines(*THREE), hard_shadow),
-    "light from one side": lambda: changed(changed(lines(*THREE), side_light), noise(5)),
-    "ruled, light": lambda: over(lines(*THREE), ruled(70, 190)),
-    "ruled, dark": lambda: over(lines(*THREE), ruled(47, 60)),
-    "squared": lambda: over(lines(*TWO, size=80), ruled(36, 150, squared=True)),
-    "a margin line": lambda: over(lines(*THREE), margin),
-    "a frame": lambda: over(lines(*THREE), frame),
-    "dark paper": lambda: changed(lines(*THREE), dark_paper),
-    "a coffee ring": lambda: changed(lines(*THREE), coffee),
-    "blots and specks": lambda: changed(over(lines(*THREE), blots), speckled),
-    "JPEG, 24 megapixels, noise": lambda: saved(changed(enlarged(lines(*TWO), 24, "jpg"), noise(9)), "jpg", quality=40),
-    "WebP, 1 pixel": lambda: saved(stroked(("2(x+4)=70", "x+4=35-8"), 1.0), "webp", lossless=1),
-    "50 megapixels, 9 pixels": lambda: enlarged(stroked(("2(x+4)=70", "x+4=35-8"), 9.0), 50, "png"),
+    "turned by 30°": lambda: rotate(lines(*THREE), 30),
+    "turned by -20°": lambda: rotate(lines(*TWO, "x=3"), -20),
+    "on a dark table": lambda: put_on_table(lines(*THREE), [(160, 130), (1250, 90), (1300, 800), (120, 760)], 60),
+    "in perspective": lambda: put_on_table(lines(*TWO), [(300, 100), (1100, 140), (1310, 800), (90, 740)], 40),
+    "a hard shadow": lambda: change_shades(lines(*THREE), add_hard_shadow),
+    "light from one side": lambda: change_shades(change_shades(lines(*THREE), add_side_light), add_noise(5)),
+    "ruled, light": lambda: draw_under_ink(lines(*THREE), rule_lines(70, 190)),
+    "ruled, dark": lambda: draw_under_ink(lines(*THREE), rule_lines(47, 60)),
+    "squared": lambda: draw_under_ink(lines(*TWO, size=80), rule_lines(36, 150, squared=True)),
+    "a margin line": lambda: draw_under_ink(lines(*THREE), margin),
+    "a frame": lambda: draw_under_ink(lines(*THREE), frame),
+    "dark paper": lambda: change_shades(lines(*THREE), invert_paper),
+    "a coffee ring": lambda: change_shades(lines(*THREE), add_coffee_stain),
+    "blots and specks": lambda: change_shades(draw_under_ink(lines(*THREE), blots), add_specks),
+    "JPEG, 24 megapixels, noise": lambda: save_and_load(change_shades(enlarge(lines(*TWO), 24, "jpg"), add_noise(9)), "jpg", quality=40),
+    "WebP, 1 pixel": lambda: save_and_load(draw_strokes(("2(x+4)=70", "x+4=35-8"), 1.0), "webp", lossless=1),
+    "50 megapixels, 9 pixels": lambda: enlarge(draw_strokes(("2(x+4)=70", "x+4=35-8"), 9.0), 50, "png"),
     "a paragraph of text": text,
     "clouds": nothing,
     "an empty sheet": empty,
 }  # fmt: skip
 
 
-def judged(picture: Picture, folder: Path, name: str) -> tuple[str, str]:
+def judge_page(picture: Picture, folder: Path, name: str) -> tuple[str, str]:
     """("right", "wrong", "doubted" or "refused", what was said) of one page."""
     path = folder / f"{name.replace(' ', '-').replace('/', '')}.{picture.ending}"
     picture.image.save(path, **dict(picture.options), **({"compress_level": 1} if picture.ending == "png" else {}))
@@ -400,7 +402,7 @@ def main(folder: Path) -> dict[str, str]:
     for name, make in PAGES.items():
         picture = make()
         began = time.process_time()
-        answers[name], said = judged(picture, folder, name)
+        answers[name], said = judge_page(picture, folder, name)
         print(f"{answers[name]:8} {time.process_time() - began:5.2f} s  {name}: {said}")
     return answers
 

@@ -1,5 +1,7 @@
 """The console: streams, tables and notes, progress bars."""
 
+from __future__ import annotations
+
 import errno
 import io
 import json
@@ -9,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from aggrevated.storage import JsonDict
-
 if TYPE_CHECKING:
     from aggrevated.experts.loading import ExpertCard
     from aggrevated.reports import Table
+    from aggrevated.storage import JsonDict
     from aggrevated.training.records import Record
 
 
@@ -23,8 +24,6 @@ BROKEN_PIPE_ERRORS = (errno.EPIPE, errno.EIO)  # the reader, or the terminal
 class BrokenPipeTolerantStream(io.FileIO):
     """A stream that becomes the void when nobody reads it any more."""
 
-    has_left = False  # whoever read it
-
     def write(self, data: Any, /) -> int:
         """All of it, as far as anybody can tell."""
         try:
@@ -33,16 +32,9 @@ class BrokenPipeTolerantStream(io.FileIO):
             void = os.open(os.devnull, os.O_WRONLY)
             os.dup2(void, self.fileno())  # it is told once: Python tries again when it ends
             os.close(void)
-            self.has_left = error.errno in BROKEN_PIPE_ERRORS
             if error.errno not in BROKEN_PIPE_ERRORS and self.fileno() != 2:  # for notes there is no remedy
                 raise
             return memoryview(data).nbytes
-
-
-def is_pipe_broken(stream: TextIO) -> bool:
-    """Whether nobody reads the stream any more, so that what is merely said can end."""
-    raw = getattr(getattr(stream, "buffer", None), "raw", None)
-    return isinstance(raw, BrokenPipeTolerantStream) and raw.has_left
 
 
 def install_streams() -> None:
@@ -92,7 +84,7 @@ def format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> None:
+def print_result(trials: Sequence[Record], folder: Path, as_json: bool) -> None:
     """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
     results = [trial.to_dict() for trial in trials]
     if len(results) == 1:
@@ -109,7 +101,7 @@ def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> Non
     kinds = {
         name: summarize_trials([result[name] for result in results]) for name in UAS_BREAKDOWNS if name in results[0]
     }
-    facts = results[0] | means | kinds | {"run": str(folder)}
+    facts = results[0] | means | kinds | {"run_folder": str(folder)}
     facts.pop("weights_sha256", None)
     facts.pop("note", None)  # of one trial
     if as_json:
@@ -132,7 +124,7 @@ def mean(numbers: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if len(known) == len(numbers) else None
 
 
-def print_table(table: "Table", as_json: bool, facts: JsonDict | None = None) -> None:
+def print_table(table: Table, as_json: bool, facts: JsonDict | None = None) -> None:
     """Its rows as a JSON list, or the facts where they are more than that; for people a table with a closing line."""
     if as_json:
         print(json.dumps(facts or list(table.rows), ensure_ascii=False))
@@ -150,7 +142,7 @@ def print_table(table: "Table", as_json: bool, facts: JsonDict | None = None) ->
     print(table.closing)
 
 
-def print_expert_cards(cards: Mapping[str, "ExpertCard"], as_json: bool) -> None:
+def print_expert_cards(cards: Mapping[str, ExpertCard], as_json: bool) -> None:
     """Experts' cards, by name."""
     if as_json:
         print(json.dumps({name: card.to_dict() for name, card in cards.items()}, ensure_ascii=False))

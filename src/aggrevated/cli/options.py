@@ -216,7 +216,7 @@ def option_value(name: str, arguments: Sequence[str]) -> str | None:
 def normalize_flags(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:
     """The arguments with every switch written in the one way that changes its default, or left out if it does not.
 
-    `--use-geometry`, `--use-geometry True`, `--no-geometry` and `--use-geometry False` can then be said whatever the default is.
+    A switch `--x` can then be written `--x`, `--x True`, `--no-x` or `--x False`, whatever its default is.
     """
     values = [value for piece in pieces for value in piece.to_values().items()]
     defaults = {to_flag(name): value for name, value in values if isinstance(value, bool)}

@@ -184,6 +184,17 @@ def has_exact_type(value: object, kind: Any) -> bool:
     return type(value) in ((int, float) if kind is float else (kind,))
 
 
+def parse_value(name: str, text: str, kind: Any) -> Any:
+    """Return one value of that type from its words; a `UsageError` that names the setting if it is not one."""
+    try:
+        if get_origin(kind) is tuple:
+            return tuple(get_args(kind)[0](one) for one in text.split())
+        return {"True": True, "False": False}[text] if kind is bool else kind(text)
+    except (ValueError, KeyError) as error:
+        words = WORDS_OF_TYPES[get_origin(kind) or kind]
+        raise UsageError(f"{to_flag(name)} is {text!r}, but must be {words}") from error
+
+
 def is_storable_text(text: str) -> bool:
     """Whether a text can stand in a file and name one: no bytes that are no UTF-8, and no NUL."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)

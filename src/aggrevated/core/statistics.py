@@ -1,4 +1,4 @@
-"""Statistics over trials: the interquartile mean with bootstrap intervals, and what explains their differences.
+"""Statistics over trials: the interquartile mean with bootstrap intervals, and ranks.
 
 One estimator for a number and for its interval, and the same resamples for all: intervals can be made again.
 """
@@ -103,19 +103,3 @@ def ranks(values: Array) -> Array:
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2)[which], float)
-
-
-def variance_explained(levels: Array, values: Array) -> float:
-    """ε², the share of the values' variance that lies between levels; 0 is what levels drawn by chance explain.
-
-    It is η² = 1 − within/total, less what so many levels explain of so few values anyway: 1 − (1 − η²)(n − 1)/(n − k).
-    """
-    _, which, counts = np.unique(levels, return_inverse=True, return_counts=True)
-    n = len(values)
-    k = len(counts)
-    total = float(((values - values.mean()) ** 2).sum())
-    if k < 2 or k >= n or total == 0.0:
-        return 0.0
-    means = np.bincount(which, weights=values) / counts
-    within = float(((values - means[which]) ** 2).sum())
-    return max(0.0, 1.0 - within / total * (n - 1) / (n - k))

@@ -78,14 +78,14 @@ def split_names(names_or_paths: str) -> list[str]:
     return [name.strip() for name in names_or_paths.split(",")]
 
 
-def load_expert(name_or_path: str, simulator: Simulator, normalise: str = "") -> NetworkExpert:
+def load_expert(name_or_path: str, simulator: Simulator, vec_normalize: str = "") -> NetworkExpert:
     """The expert of that name, or in that file; several of them as one, where there are commas between.
 
-    `normalise` is a file with the statistics of the `VecNormalize` that it was trained behind.
+    `vec_normalize` is a file with the statistics of the `VecNormalize` that it was trained behind.
     """
     named = split_names(name_or_path)
     if len(named) > 1:
-        return make_expert_ensemble([load_expert(name, simulator, normalise) for name in named])
+        return make_expert_ensemble([load_expert(name, simulator, vec_normalize) for name in named])
     path = BUILTIN_WEIGHTS / f"{name_or_path}.safetensors"
     with reraise_storage_errors(path):
         if not path.is_file():
@@ -94,7 +94,7 @@ def load_expert(name_or_path: str, simulator: Simulator, normalise: str = "") ->
         names = ", ".join(list_builtin_experts())
         raise UsageError(f"no expert {name_or_path!r}: give a file, or the name of a shipped expert ({names})")
     weights, settings = load_sb3_zip(path) if path.suffix == ".zip" else load_checksummed_expert(path)
-    statistics = load_vec_normalize(Path(normalise), simulator) if normalise else None
+    statistics = load_vec_normalize(Path(vec_normalize), simulator) if vec_normalize else None
     return build_expert(weights, settings, name_or_path, simulator, statistics)
 
 

@@ -33,8 +33,23 @@ class QNetworkExpert:
         return (self.network,)
 
 
+class ActorWithCritic:
+    """What experts with an actor and a critic of states have in common: V* is the critic's, with its sign turned."""
+
+    actor: NumpyNetwork
+    critic: NumpyNetwork
+    observe: Callable[[Array], Array]
+
+    def v(self, states: Array) -> Array:
+        return -self.critic(self.observe(states))[:, 0]
+
+    @property
+    def networks(self) -> tuple[NumpyNetwork, ...]:
+        return self.actor, self.critic
+
+
 @dataclass(frozen=True)
-class CategoricalExpert:
+class CategoricalExpert(ActorWithCritic):
     """π*(s) is the most likely action; where it is several choices at once, the most likely of each."""
 
     name: str
@@ -50,16 +65,9 @@ class CategoricalExpert:
         numbers: Array = np.ravel_multi_index(chosen, self.choices)
         return numbers
 
-    def v(self, states: Array) -> Array:
-        return -self.critic(self.observe(states))[:, 0]
-
-    @property
-    def networks(self) -> tuple[NumpyNetwork, ...]:
-        return self.actor, self.critic
-
 
 @dataclass(frozen=True)
-class ActorCriticExpert:
+class ActorCriticExpert(ActorWithCritic):
     """π*(s) is the mean of a Gaussian policy, clipped to the action space; V* its critic."""
 
     name: str
@@ -75,13 +83,6 @@ class ActorCriticExpert:
         if self.squash:
             return unscale_action(tanh(self.actor(self.observe(states))), self.low, self.high)
         return np.clip(self.actor(self.observe(states)), self.low, self.high)
-
-    def v(self, states: Array) -> Array:
-        return -self.critic(self.observe(states))[:, 0]
-
-    @property
-    def networks(self) -> tuple[NumpyNetwork, ...]:
-        return self.actor, self.critic
 
 
 @dataclass(frozen=True)

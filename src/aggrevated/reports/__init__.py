@@ -93,4 +93,5 @@ def markdown_table(header: str, rows: Sequence[Sequence[str]]) -> str:
 
 def with_run_name(facts: JsonDict) -> JsonDict:
     """The same, with the name of the run's folder instead of its place on this machine."""
-    return facts | {"run": Path(facts["run"]).name}
+    key = "run_folder" if "run_folder" in facts else "run"  # of a result, of a row of a comparison
+    return facts | {key: Path(facts[key]).name}

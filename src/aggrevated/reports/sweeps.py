@@ -1,128 +1,137 @@
 """What came of a sweep: the best trials in a table, a figure of all of them, and a page."""
 
-from collections.abc import Sequence
+import warnings
 from typing import Any
 
-from aggrevated.core.settings import to_flag
-from aggrevated.plots.parallel_coordinates import Setting, plot_parallel_coordinates
+import matplotlib
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from optuna import Study
+from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+from optuna.visualization.matplotlib import plot_slice
+
+from aggrevated import __version__
+from aggrevated.plots.learning_curves import save_figure
 from aggrevated.reports import Column, Table, markdown_table, number_column
 from aggrevated.storage import JsonDict, write_atomically
-from aggrevated.sweeps.search_space import Choices, Variation, format_value, to_flag_name
-from aggrevated.sweeps.sweep import Sweep
-from aggrevated.sweeps.trials import Trial, sort_best_first
+from aggrevated.sweeps.request import SweepRequest
+from aggrevated.sweeps.search_space import Variation
+from aggrevated.sweeps.sweep import Sweep, format_part, sort_best_first
 
 SHOWN = 10  # trials in the table
+IMPORTANCE_TRIALS = 20  # as many must have a score: of fewer, what Optuna says is chance
+IMPORTANCE_QUANTILE = 0.25  # of the trials are good ones: Optuna's tenth is too few of 64
 WHAT_IS_COMPARED = (
-    "Trials are compared by their *validation* return: that of the best policy of each run, mean over seeds. It is a "
-    "maximum over iterations, and the best trial's is one over trials, too; so it is optimistic. The *test* return is "
-    "that of the same policies on episodes or pages that nothing was chosen by. *±* is the standard deviation of the "
-    "validation return over seeds: trials that are closer than that cannot be told apart."
+    "Trials are compared by *validation*: the return of the best policy of each run, mean over seeds. The best "
+    "of many is optimistic. *test* is the return of the same policies on episodes or pages that no policy was "
+    "chosen by. *±* is the standard deviation of validation over seeds: closer trials cannot be told apart."
 )
-WHAT_IS_EXPLAINED = (
-    "The share of the variance of the trials' ranks that lies between the choices of a setting, or between fifths of "
-    "its range, less what chance would explain (ε²). It counts the trials in which the setting has an effect, failed "
-    "ones as the worst; what matters only together with something else does not show. TPE looks more closely where it "
-    "is good, so this is of the trials that were made, not of the whole range."
+WHAT_IS_IMPORTANT = (
+    "Importance is Optuna's PED-ANOVA: how far the values in the best quarter of the trials differ from those in "
+    "all trials, as a share of the sum over settings. It is of the trials that were made, and TPE makes more "
+    "where the return is high. Trials that failed do not count."
 )
 
 
-def write_report(sweep: Sweep) -> Table:
-    """Write sweep.md, sweep.png and sweep.svg, and give the table of the best trials."""
-    best = sort_best_first(sweep.trials)
-    plot_sweep(sweep, best[0])
-    text = "\n\n".join(page_lines(sweep, best)) + "\n"
-    write_atomically(sweep.folder / "sweep.md", text.encode())
-    command = sweep.asked.command(best[0].settings)
-    closing = f"figure and page: {sweep.folder}/sweep.png and .md\nthe best again:  {command}"
-    return Table([trial_row(trial) for trial in best[:SHOWN]], make_columns(sweep), closing, describe_trials(sweep))
+def describe_sweep(sweep: Sweep, study: Study) -> JsonDict:
+    """Return for JSON what came of it: the trials, the best first, and those that failed last."""
+    scored = sort_best_first(study.trials)
+    trials = [
+        {"trial": trial.number, "settings": trial.params, "validation": trial.value, **trial.user_attrs}
+        for trial in [*scored, *(trial for trial in study.trials if trial.value is None)]
+    ]
+    best = trials[0] | {"command": sweep.asked.command(trials[0]["settings"])} if scored else None
+    own = {"sweep": str(sweep.folder), "version": __version__, "asked": sweep.asked.to_dict()}
+    return own | {"best": best, "importance": compute_importance(sweep.asked, study), "trials": trials}
 
 
-def describe_trials(sweep: Sweep) -> str:
-    """How many trials there are, and how many of them failed."""
-    failed = sum(bool(trial.failed) for trial in sweep.trials)
-    made = f"{len(sweep.trials)} trials of {sweep.asked.seeds} {'seed' if sweep.asked.seeds == 1 else 'seeds'}"
-    return f"{sweep.asked.found.title}: {made}{f', {failed} failed' if failed else ''}"
+def describe_trials(asked: SweepRequest, trials: list[JsonDict]) -> str:
+    """Say how many trials there are, and how many of them failed."""
+    failed = sum("failed" in trial for trial in trials)
+    made = f"{len(trials)} trials of {asked.seeds} {'seed' if asked.seeds == 1 else 'seeds'}"
+    return f"{asked.found.title}: {made}{f', {failed} failed' if failed else ''}"
 
 
-def trial_row(trial: Trial) -> JsonDict:
-    """One line of the table."""
-    return trial.to_dict() | {"name": f"{trial.number:03d}"}
+def compute_importance(asked: SweepRequest, study: Study) -> dict[str, float]:
+    """Return each setting's share by Optuna's PED-ANOVA; nothing where there are too few trials."""
+    if len(sort_best_first(study.trials)) < IMPORTANCE_TRIALS:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of parameters that few trials have
+        evaluator = PedAnovaImportanceEvaluator(target_quantile=IMPORTANCE_QUANTILE)
+        shares = get_param_importances(study, evaluator=evaluator)
+    return {one.label: shares.get(one.label, 0.0) for one in asked.varied}
 
 
-def make_columns(sweep: Sweep) -> dict[str, Column]:
-    """The trial, what varies, and how good it was."""
-    digits = sweep.asked.found.problem.digits
-    varied = {to_flag_name(one.name): setting_column(one.name) for one in sweep.asked.varied}
-    returns = {
-        "validation": number_column("validation", digits),
-        "±": number_column("spread", digits),
-        "test": number_column("test", digits),
-    }
-    return {"trial": lambda row: str(row["name"]), **varied, **returns}
-
-
-def setting_column(name: str) -> Column:
-    """A column of a setting; a dash where it has no effect."""
-    return lambda row: format_setting_value(row["settings"].get(name))
-
-
-def format_setting_value(value: Any) -> str:
-    """A setting's value, for people."""
-    return "–" if value is None else format_value(value)
-
-
-def page_lines(sweep: Sweep, best: Sequence[Trial]) -> list[str]:
-    """The page, in Markdown."""
+def write_report(sweep: Sweep, study: Study, facts: JsonDict) -> Table:
+    """Write sweep.md, sweep.png and sweep.svg, and return the table of the best trials."""
     asked = sweep.asked
-    columns = make_columns(sweep)
-    cells = [[column(trial_row(trial)) for column in columns.values()] for trial in best[:SHOWN]]
-    shares = [[f"`{to_flag(name)}`", format_share(share)] for name, share in sweep.importances.items()]
-    failed = [f"- trial {trial.number:03d}: {trial.failed}" for trial in sweep.trials if trial.failed]
-    return [
-        f"# {describe_trials(sweep)}",
-        "![Every trial as a line through its settings to its return](sweep.png)",
-        describe_request(sweep),
-        markdown_table(" | ".join(columns), cells),
+    title = describe_trials(asked, facts["trials"])
+    plot_trials(sweep, study, title, facts["importance"])
+    best = [trial for trial in facts["trials"] if "failed" not in trial][:SHOWN]
+    failed = [f"- trial {one['trial']:03d}: {one['failed']}" for one in facts["trials"] if "failed" in one]
+    command = facts["best"]["command"]
+    columns = make_columns(asked)
+    shares = [[f"`--{label}`", f"{100 * share:.0f} %"] for label, share in facts["importance"].items()]
+    parts = [
+        f"# {title}",
+        "![The return of every trial over each of its settings](sweep.png)",
+        f"Method {asked.method}; varied: {format_part([f'`{one}`' for one in asked.varied])}; "
+        f"fixed: {format_part(dict(asked.fixed))}; {asked.search}, sampler seed {asked.sampler_seed}.",
+        markdown_table(" | ".join(columns), [[column(one) for column in columns.values()] for one in best]),
         WHAT_IS_COMPARED,
-        f"The best trial again, with the same weights to the bit:\n\n```\n{asked.command(best[0].settings)}\n```",
-        markdown_table("setting | explains alone", shares),
-        WHAT_IS_EXPLAINED,
+        f"The best trial again, with the same weights to the bit:\n\n```\n{command}\n```",
+        *([markdown_table("setting | importance", shares), WHAT_IS_IMPORTANT] if shares else []),
         *(["Trials that failed:\n\n" + "\n".join(failed)] if failed else []),
     ]
+    write_atomically(sweep.folder / "sweep.md", ("\n\n".join(parts) + "\n").encode())
+    closing = f"figure and page: {sweep.folder}/sweep.png and .md\nthe best again:  {command}"
+    return Table(best, columns, closing, title)
 
 
-def describe_request(sweep: Sweep) -> str:
-    """What varied, what was fixed, and how trials were searched for."""
-    asked = sweep.asked
-    varied = ", ".join(f"`{one}`" for one in asked.varied)
-    fixed = ", ".join(f"`{to_flag(name)} {format_value(value)}`" for name, value in asked.fixed.items())
-    search = "a grid" if asked.search == "grid" else f"TPE (sampler seed {asked.sampler_seed})"
-    return f"Method {asked.method}; varied: {varied}; fixed: {fixed or 'nothing'}; trials by {search}."
+def make_columns(asked: SweepRequest) -> dict[str, Column]:
+    """Return the table's columns: the trial, what varies (a dash: it has no effect), and the returns."""
+    digits = asked.found.problem.digits
+    columns: dict[str, Column] = {"trial": lambda row: f"{row['trial']:03d}"}
+    columns |= {one.label: setting_column(one.label) for one in asked.varied}
+    names = {"validation": "validation", "±": "spread", "test": "test"}
+    return columns | {title: number_column(name, digits) for title, name in names.items()}
 
 
-def format_share(share: float | None) -> str:
-    """A share, for people."""
-    return "too few trials" if share is None else f"{100 * share:.0f} %"
+def setting_column(label: str) -> Column:
+    """Return a column of a setting."""
+    return lambda row: str(row["settings"].get(label, "–"))
 
 
-def plot_sweep(sweep: Sweep, best: Trial) -> None:
-    """The figure of all trials that have ended."""
-    trials = [trial for trial in sweep.trials if trial.ended]
-    importances = sweep.importances
-    settings = [make_axis(one, trials, best, importances[one.name]) for one in sweep.asked.varied]
+def plot_trials(sweep: Sweep, study: Study, title: str, importance: dict[str, float]) -> None:
+    """Draw Optuna's slice plot into sweep.png and sweep.svg: the return of all trials over each setting."""
+    matplotlib.use("agg")
     measured = f"{sweep.asked.found.problem.metric_name} on validation"
-    scores = [trial.score for trial in trials]
-    plot_parallel_coordinates(settings, scores, describe_trials(sweep), measured, sweep.folder / "sweep")
+    used = {label for trial in sort_best_first(study.trials) for label in trial.params}
+    varied = {one.label: one for one in sweep.asked.varied if one.label in used}
+    with warnings.catch_warnings(), pyplot.style.context("default"):
+        warnings.simplefilter("ignore")  # the plots are experimental, and few trials make narrow axes
+        panels = np.ravel(np.asarray(plot_slice(study, list(varied), target_name=measured), object))
+        for axes in panels:
+            tidy_panel(axes, varied[axes.get_xlabel()], importance)
+        figure = panels[0].figure
+        figure.set_size_inches(max(10.0, 2.2 * len(panels) + 1.5), 4.2)
+        figure.set_layout_engine("constrained" if len(panels) > 1 else "tight")  # as its colour bar is made
+        figure.suptitle(title)
+        save_figure(figure, sweep.folder / "sweep")
+        pyplot.close(figure)
 
 
-def make_axis(one: Variation, trials: Sequence[Trial], best: Trial, share: float | None) -> Setting:
-    """One setting, as the figure takes it."""
-    values = [trial.settings.get(one.name) for trial in trials]
-    label = to_flag_name(one.name)
-    chosen = best.settings
-    words = format_setting_value(chosen.get(one.name))
-    if isinstance(one, Choices):
-        names = tuple(map(format_value, one.values))
-        spelled = [None if value is None else format_value(value) for value in values]
-        return Setting(label, spelled, choices=names, importance=share, best=words)
-    return Setting(label, values, one.low, one.high, one.log, importance=share, best=words)
+def tidy_panel(axes: Any, one: Variation, importance: dict[str, float]) -> None:
+    """Make a panel of the slice plot readable: few ticks, no quotation marks, the importance above it."""
+    axes.set_title(f"importance {100 * importance[one.label]:.0f} %" if importance else "", fontsize=10)
+    axes.tick_params(labelsize=9)
+    if one.choices:
+        words = [tick.get_text().strip("'") for tick in axes.get_xticklabels()]
+        axes.set_xticks(range(len(words)), words, rotation=25, ha="right")
+    elif one.log:
+        steps = (1, 2, 5) if one.high < 100 * one.low else (1,)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps, numticks=4))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())

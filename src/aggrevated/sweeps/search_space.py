@@ -1,4 +1,4 @@
-"""What varies: choices and ranges, as `--vary` says them."""
+"""What varies: choices and ranges, as `--vary` gives them and as Optuna takes them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from aggrevated.config.resolver import (
     OPTION_NAMES,
@@ -18,76 +19,65 @@ from aggrevated.config.resolver import (
     raise_unused_setting,
 )
 from aggrevated.core.errors import UsageError
-from aggrevated.core.settings import WORDS_OF_TYPES, check_setting, declared_settings, to_flag
+from aggrevated.core.settings import check_setting, declared_settings, parse_value, to_flag
 from aggrevated.tasks import Task
 
 FORMS = "NAME=LOW..HIGH, NAME=LOW..HIGH:log or NAME=a,b,c"
 RANGE = re.compile(r"(?P<low>[^:,]+?)\.\.(?P<high>[^:,]+)(?P<log>:log)?(?::(?P<count>\d+))?")
-DIGITS = 4  # of a number that a search comes up with: enough to tell it from others, few enough to copy
+DIGITS = 4  # of a sampled number: enough to tell it from others, few enough to copy
 
 
 @dataclass(frozen=True)
-class Choices:
-    """One of these values."""
+class Variation:
+    """A setting that varies: by choices, which are words to Optuna, or from a low number to a high one."""
 
     name: str
-    values: tuple[Any, ...]
+    kind: Any  # the type of its values
+    text: str  # as --vary has it
+    choices: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    count: int = 0  # the points of a range in a grid; 0: none were given
+
+    @property
+    def label(self) -> str:
+        """The name that --vary, tables and Optuna's parameters have."""
+        return to_flag(self.name).removeprefix("--")
+
+    @property
+    def distribution(self) -> BaseDistribution:
+        """Optuna's distribution of its parameter."""
+        if self.choices:
+            return CategoricalDistribution(self.choices)
+        if self.kind is int:
+            return IntDistribution(round(self.low), round(self.high), log=self.log)
+        return FloatDistribution(self.low, self.high, log=self.log)
 
     @property
     def points(self) -> tuple[Any, ...]:
-        """What a grid tries."""
-        return self.values
+        """The parameters that a grid tries."""
+        spaced = (np.geomspace if self.log else np.linspace)(self.low, self.high, self.count)
+        return self.choices or tuple(dict.fromkeys(self.to_value(float(one)) for one in spaced))
 
     @property
     def ends(self) -> tuple[Any, ...]:
-        """Where all of them are in order if these are."""
-        return self.values
+        """Parameters that are valid only if all are."""
+        return self.choices or (self.low, self.high)
 
-    def __str__(self) -> str:
-        return f"{to_flag_name(self.name)}={','.join(map(format_value, self.values))}"
-
-
-@dataclass(frozen=True)
-class Range:
-    """A number from low to high; `log`: as many below the geometric mean as above it."""
-
-    name: str
-    low: float
-    high: float
-    whole: bool = False
-    log: bool = False
-    count: int = 0  # the points of a grid; 0: none were given
-
-    @property
-    def points(self) -> tuple[float, ...]:
-        """What a grid tries."""
-        spaced = (np.geomspace if self.log else np.linspace)(self.low, self.high, self.count)
-        return tuple(dict.fromkeys(self.tidy(float(value)) for value in spaced))
-
-    @property
-    def ends(self) -> tuple[float, ...]:
-        """Where all of them are in order if these are."""
-        return self.low, self.high
-
-    def tidy(self, value: float) -> float:
-        """The number with few digits, which can be copied from a table; never outside of the range."""
-        if self.whole:
-            return round(value)
-        places = DIGITS - math.floor(math.log10(self.high - self.low))
-        short = float(f"{value:.{DIGITS}g}") if self.log else round(value, places)
+    def to_value(self, param: Any) -> Any:
+        """Return the setting that a parameter stands for; of a range with few digits, never outside of it."""
+        if self.choices:
+            return parse_value(self.name, param, self.kind)
+        short = round(param) if self.kind is int else float(f"{param:.{DIGITS}g}")
         return min(max(short, self.low), self.high)
 
     def __str__(self) -> str:
-        points = f":{self.count}" if self.count else ""
-        ends = f"{format_value(self.low)}..{format_value(self.high)}"
-        return f"{to_flag_name(self.name)}={ends}{':log' if self.log else ''}{points}"
-
-
-Variation: TypeAlias = Choices | Range
+        return f"{self.label}={self.text}"
 
 
 def parse_variations(words: Sequence[str], task: Task, method: str) -> tuple[Variation, ...]:
-    """What each of the words says; a `UsageError` for the first that says nothing that can be."""
+    """Return what each --vary says; a `UsageError` for the first that is not possible."""
     found = tuple(parse_variation(word, task, method) for word in words)
     names = [one.name for one in found]
     for name in names:
@@ -97,20 +87,27 @@ def parse_variations(words: Sequence[str], task: Task, method: str) -> tuple[Var
 
 
 def parse_variation(word: str, task: Task, method: str) -> Variation:
-    """One --vary."""
+    """Return what one --vary says."""
     name, equals, text = word.partition("=")
     name = name.removeprefix("--").replace("-", "_")
     if not (name and equals and text):
         raise UsageError(f"--vary is {word!r}, but must be {FORMS}")
-    kind = setting_type(name, task, method)
+    kind = find_setting_type(name, task, method)
     if kind in (int, float) and ".." in text:
         return parse_range(name, text, kind)
-    found = parse_choices(name, text, kind)
-    return Choices(name, tuple(with_absolute_path(task, name, one) for one in found.values))
+    choices = [one.strip() for one in text.split(",")]
+    fixed = f"; or fix it with {to_flag(name)} {text}" if all(choices) else ""
+    several = len(choices) > 1 and all(choices)
+    check_setting(several, name, repr(text), f"a range or at least two choices{fixed}")
+    values = {parse_value(name, one, kind) for one in choices}
+    check_setting(len(values) == len(choices), name, repr(text), "choices that differ")
+    if kind is str:
+        choices = [with_absolute_path(task, name, one) for one in choices]
+    return Variation(name, kind, ",".join(choices), tuple(choices))
 
 
-def setting_type(name: str, task: Task, method: str) -> Any:
-    """The type of a setting that a run of the task can have, or a `UsageError`."""
+def find_setting_type(name: str, task: Task, method: str) -> Any:
+    """Return the type of a setting that a run of the task can have; a `UsageError` if it can have none."""
     if name in ("method", *OPTION_NAMES.values()):
         return str
     owners = [piece for piece in list_component_types(task) if name in declared_settings(piece)]
@@ -119,53 +116,23 @@ def setting_type(name: str, task: Task, method: str) -> Any:
     return get_type_hints(owners[0])[name]
 
 
-def parse_range(name: str, text: str, kind: type) -> Range:
-    """LOW..HIGH[:log][:POINTS]."""
+def parse_range(name: str, text: str, kind: type) -> Variation:
+    """Return the range that LOW..HIGH[:log][:POINTS] says."""
     match = RANGE.fullmatch(text)
-    check_setting(match is not None, name, repr(text), "LOW..HIGH, LOW..HIGH:log or, for a grid, LOW..HIGH:log:POINTS")
+    form = "LOW..HIGH, LOW..HIGH:log or, for a grid, LOW..HIGH:log:POINTS"
+    check_setting(match is not None, name, repr(text), form)
     assert match is not None
     low, high = (parse_value(name, match[end], kind) for end in ("low", "high"))
-    check_setting(
-        math.isfinite(low) and math.isfinite(high) and low < high, name, repr(text), "from a LOW to a higher HIGH"
-    )
+    ordered = math.isfinite(low) and math.isfinite(high) and low < high
+    check_setting(ordered, name, repr(text), "from a LOW to a higher HIGH")
     check_setting(low > 0 or not match["log"], name, repr(text), "above 0 for a range that is :log")
-    check_setting(match["count"] is None or int(match["count"]) >= 2, name, repr(text), "of at least 2 points")
-    return Range(name, low, high, kind is int, bool(match["log"]), int(match["count"] or 0))
-
-
-def parse_choices(name: str, text: str, kind: Any) -> Choices:
-    """a,b,c."""
-    words = [one.strip() for one in text.split(",")]
-    fixed = f"; or fix it with {to_flag(name)} {text}" if all(words) else ""
-    check_setting(len(words) > 1 and all(words), name, repr(text), f"a range or at least two choices{fixed}")
-    values = [parse_value(name, one, kind) for one in words]
-    check_setting(len(set(values)) == len(values), name, repr(text), "choices that differ")
-    return Choices(name, tuple(values))
-
-
-def parse_value(name: str, text: str, kind: Any) -> Any:
-    """One value of that type, from its words."""
-    words = WORDS_OF_TYPES[get_origin(kind) or kind]
-    try:
-        if get_origin(kind) is tuple:
-            return tuple(get_args(kind)[0](one) for one in text.split())
-        return {"True": True, "False": False}[text] if kind is bool else kind(text)
-    except (ValueError, KeyError) as error:
-        raise UsageError(f"{to_flag(name)} is {text!r}, but must be {words}") from error
+    count = int(match["count"] or 0)
+    check_setting(match["count"] is None or count >= 2, name, repr(text), "of at least 2 points")
+    return Variation(name, kind, text, low=low, high=high, log=bool(match["log"]), count=count)
 
 
 def with_absolute_path(task: Task, name: str, value: Any) -> Any:
-    """The same, but a file or folder of the task's world with its whole path: a sweep may go on somewhere else."""
+    """Return the value; of a path of the task's problem the whole one, for a sweep may go on elsewhere."""
     if not isinstance(value, str) or name not in declared_settings(type(task.problem)):
         return value
     return apply_settings(task.problem, {name: value}).fill_defaults(1, ()).to_values()[name]
-
-
-def format_value(value: Any) -> str:
-    """A value as it is said on the command line."""
-    return " ".join(map(format_value, value)) if isinstance(value, tuple | list) else str(value)
-
-
-def to_flag_name(name: str) -> str:
-    """A setting's name as --vary has it."""
-    return to_flag(name).removeprefix("--")

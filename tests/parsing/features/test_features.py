@@ -13,7 +13,7 @@ LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]
 PAGE = write_page(LINES, 3, 5)
 
 
-def test_a_level_stroke_is_a_bar_through_the_middle_with_soft_edges():
+def test_crop_of_level_stroke_is_centered_bar_with_soft_edges():
     image = crops([(np.array([[0.0, 7.0], [500.0, 7.0]]),)])[0]
     column = np.zeros(SIDE, int)
     column[18:22] = [64, 255, 255, 64]  # the middle is at 19.5; covered: 1.25 + 0.5 − 1.5 = a quarter, and all
@@ -21,19 +21,19 @@ def test_a_level_stroke_is_a_bar_through_the_middle_with_soft_edges():
     assert (image[:, :2] == 0).all() and (image[:, -2:] == 0).all()
 
 
-def test_crops_do_not_depend_on_place_or_size_and_the_pen_stays_as_thick():
+def test_crops_are_invariant_to_translation_and_scale():
     strokes = PAGE.ink[3]
     moved = tuple(stroke * 64.0 + 1024.0 for stroke in strokes)
     assert (np.abs(crops([moved])[0].astype(int) - crops([strokes])[0]) <= 1).all()
 
 
-def test_the_aspect_is_kept_and_the_box_centred():
+def test_fit_to_crop_keeps_aspect_ratio_and_centers_the_box():
     x, y = np.concatenate(fit_to_crop((np.array([[0.0, 0.0], [10.0, 40.0]]),))).T
     assert np.ptp(y) == pytest.approx(4 * np.ptp(x)) and np.ptp(y) == pytest.approx(31.0)
     assert (x.min() + x.max()) / 2 == pytest.approx(19.5) and (y.min() + y.max()) / 2 == pytest.approx(19.5)
 
 
-def test_coverage_is_the_distance_from_the_path():
+def test_crop_intensity_follows_distance_from_the_path():
     grid = np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE)), axis=-1).astype(float)
     for strokes, image in zip(PAGE.ink, crops(PAGE.ink), strict=True):
         distance = np.full((SIDE, SIDE), np.inf)
@@ -45,17 +45,17 @@ def test_coverage_is_the_distance_from_the_path():
         assert np.abs(exact - image).max() < 16  # the path is dabs half a pixel apart
 
 
-def test_a_page_is_cropped_as_its_symbols_are():
+def test_crops_of_a_page_equal_crops_of_single_symbols():
     assert (crops(PAGE.ink) == np.stack([crops([strokes])[0] for strokes in PAGE.ink])).all()
     assert crops([]).shape == (0, SIDE, SIDE) and hog(crops([])).shape == (0, 576)
 
 
-def test_a_dot_leaves_ink():
+def test_crop_of_a_dot_has_ink():
     image = crops([(np.array([[3.0, 3.0]]),)])[0]
     assert image.sum() > 0 and image[19:21, 19:21].min() == 255
 
 
-def test_very_long_strokes_take_little_memory():
+def test_crops_of_very_long_strokes_take_little_memory():
     scribble = np.random.default_rng(0).uniform(size=(20_000, 2))
     tracemalloc.start()
     crops([(scribble,)])
@@ -64,7 +64,7 @@ def test_very_long_strokes_take_little_memory():
     assert peak < 50e6
 
 
-def test_warping_keeps_strokes_and_symbols_but_not_pixels():
+def test_warp_crop_keeps_stroke_shapes_and_symbols_but_changes_pixels():
     generator = np.random.default_rng(0)
     strokes = PAGE.ink[3]
     again = warp_crop(strokes, np.random.default_rng(0))
@@ -78,13 +78,13 @@ def test_warping_keeps_strokes_and_symbols_but_not_pixels():
     assert np.mean([PAGE.symbols[i] == label for i, label in zip(closest, PAGE.symbols, strict=True)]) > 0.75
 
 
-def test_warping_by_nothing_changes_nothing():
+def test_warp_crop_with_zero_strength_changes_nothing():
     same = warp_crop(PAGE.ink[0], np.random.default_rng(0), strength=0.0)
     assert all(np.allclose(a, b) for a, b in zip(same, PAGE.ink[0], strict=True))
 
 
 @pytest.mark.parametrize("kind", ["crops", "noise"])
-def test_hog_equals_scikit_images(kind):
+def test_hog_equals_scikit_image_hog(kind):
     feature = pytest.importorskip("skimage.feature", reason="scikit-image is not installed: pip install scikit-image")
     images = crops(PAGE.ink) if kind == "crops" else np.random.default_rng(0).uniform(size=(20, SIDE, SIDE))
     expected = [feature.hog(i, 9, (8, 8), (2, 2), block_norm="L2-Hys") for i in images]
@@ -92,7 +92,7 @@ def test_hog_equals_scikit_images(kind):
     np.testing.assert_allclose(hog(images), expected, rtol=0, atol=1e-5)
 
 
-def test_hog_of_a_level_edge_is_one_orientation():
+def test_hog_of_level_edge_has_one_orientation():
     image = np.zeros((1, SIDE, SIDE))
     image[:, 20:] = 1.0
     blocks = hog(image).reshape(4, 4, 2, 2, 9)
@@ -101,7 +101,7 @@ def test_hog_of_a_level_edge_is_one_orientation():
     np.testing.assert_allclose(hog(np.zeros((1, SIDE, SIDE))), 0.0)
 
 
-def test_lines_are_found_from_geometry_alone():
+def test_line_starts_are_found_from_boxes_alone():
     wrong = 0
     for writer in range(60):
         for seed, lines in enumerate([LINES, ["x=3"], ["a-b=-7", "b=a+7"], ["-x=5", "x=-5"]]):
@@ -111,7 +111,7 @@ def test_lines_are_found_from_geometry_alone():
     assert wrong == 0
 
 
-def test_geometry_is_known_for_known_boxes_and_free_of_the_units():
+def test_geometry_matches_hand_computed_values_and_is_scale_invariant():
     boxes = np.array([[0, 0, 10, 10], [15, 2, 20, 12], [0, 30, 10, 40]], float)
     features = geometry(boxes)
     assert features.shape == (3, len(GEOMETRY)) and features.dtype == np.float32

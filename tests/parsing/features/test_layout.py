@@ -9,7 +9,7 @@ from aggrevated.parsing.features.layout import BETWEEN, LAYOUT, NEIGHBORS, OVERL
 FRACTION = np.array([[1, 0, 2, 1], [0, 1.4, 3, 1.5], [1, 2, 2, 3], [4, 1, 5, 2], [5.1, 0.5, 5.5, 1.0]], float)
 
 
-def test_all_columns_are_there_and_finite_for_any_number_of_symbols():
+def test_layout_has_all_columns_and_is_finite_for_any_symbol_count():
     assert 8 + BETWEEN * len(NEIGHBORS) + OVERLAPS + PLACE == LAYOUT
     for n in range(6):
         found = layout(FRACTION[:n])
@@ -18,22 +18,22 @@ def test_all_columns_are_there_and_finite_for_any_number_of_symbols():
     assert np.isfinite(layout(np.zeros((3, 4)))).all()  # dots
 
 
-def test_a_bar_is_known_by_what_is_over_and_under_it():
+def test_overlaps_of_fraction_bar_count_symbols_over_and_under_it():
     over, under, inside, around, alone = overlaps(FRACTION)[1]
     assert (over, under, inside, around, alone) == (np.log(2), np.log(2), 0, 0, 0)
     assert overlaps(FRACTION)[3].tolist() == [0, 0, 0, 0, 1]
 
 
-def test_what_a_root_is_of_is_inside():
+def test_overlaps_of_root_sign_count_symbols_inside():
     root = np.array([[0, 0, 4, 2], [1, 0.5, 2, 1.8], [2.5, 0.5, 3.5, 1.8], [5, 0.5, 6, 1.8]], float)
     np.testing.assert_allclose(overlaps(root)[:, 2:4], [[np.log(3), 0], [0, np.log(2)], [0, np.log(2)], [0, 0]])
 
 
-def test_neither_size_nor_place_of_the_page_matters():
+def test_layout_is_invariant_to_page_scale_and_position():
     np.testing.assert_allclose(layout(7.5 * FRACTION + [30, -4, 30, -4]), layout(FRACTION), atol=1e-5)
 
 
-def test_the_next_symbol_is_seen_where_it_stands():
+def test_layout_gives_relative_position_of_the_next_symbol():
     """The exponent from its base: edges, gap and size, in median heights."""
     unit = 1.0
     first = 8 + BETWEEN * NEIGHBORS.index(1)

@@ -24,7 +24,7 @@ def sample():
     return np.concatenate([pixels, places], axis=1).astype(np.float32)
 
 
-def test_raw_features_are_the_histograms_and_the_places_of_all_symbols_in_a_row():
+def test_raw_features_concatenate_hog_and_geometry_of_all_symbols():
     found = raw_features(PAGES)
     assert found.shape == (3 + 16, 584) and found.dtype == np.float32 and len(GEOMETRY) == 8
     for place, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
@@ -33,25 +33,25 @@ def test_raw_features_are_the_histograms_and_the_places_of_all_symbols_in_a_row(
     np.testing.assert_array_equal(found[3:, 576:], geometry(PAGES[1].boxes))
 
 
-def test_features_are_the_same_alone_and_in_company():
+def test_raw_features_of_a_page_do_not_depend_on_other_pages():
     """By the bit, and with the projection; the pages fill more than one block of symbols, and end within one."""
     pages = [write_page(["10(x+2)=a+b", "c×d=e"], writer, 0) for writer in range(17)] + [PAGES[0]]
     together = raw_features(pages)
     assert len(together) > 2 * SYMBOLS and len(together) % SYMBOLS
     projection = Projection.of(together)
     np.testing.assert_array_equal(together, np.concatenate([raw_features([page]) for page in pages]))
-    np.testing.assert_array_equal(together, raw_features(pages[::-1])[reversed_places(pages)])
+    np.testing.assert_array_equal(together, raw_features(pages[::-1])[reversed_page_indices(pages)])
     alone = np.concatenate([projection(raw_features([page])) for page in pages])
     np.testing.assert_array_equal(projection(together), alone)
 
 
-def reversed_places(pages):
+def reversed_page_indices(pages):
     """Where the symbols of the pages stand when the last page comes first."""
     first = np.cumsum([0, *(len(page) for page in pages[:0:-1])])[::-1]
     return np.concatenate([start + np.arange(len(page)) for start, page in zip(first, pages, strict=True)])
 
 
-def test_pictures_are_drawn_a_block_of_symbols_at_a_time(monkeypatch):
+def test_raw_features_rasterize_one_block_of_symbols_at_a_time(monkeypatch):
     """So that memory and time for a symbol do not grow with the pages."""
     drawn = []
     monkeypatch.setattr(symbols, "crops", lambda ink: drawn.append(len(ink)) or crops(ink))
@@ -59,7 +59,7 @@ def test_pictures_are_drawn_a_block_of_symbols_at_a_time(monkeypatch):
     assert drawn == [SYMBOLS, SYMBOLS, 16 * 20 - 2 * SYMBOLS]
 
 
-def test_a_table_by_hand():
+def test_feature_table_pads_pages_to_equal_length():
     found = feature_table(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
     assert found.dtype == np.float32
     assert found.tolist() == [
@@ -69,7 +69,7 @@ def test_a_table_by_hand():
     ]
 
 
-def test_pictures_are_principal_components_as_the_svd_finds_them(sample):
+def test_projection_of_crops_equals_principal_components_by_svd(sample):
     """Up to a sign each; one scale for all of them, so that their mean variance is 1."""
     projection = Projection.of(sample)
     found = projection(sample)
@@ -82,7 +82,7 @@ def test_pictures_are_principal_components_as_the_svd_finds_them(sample):
     assert found[:, :COMPONENTS].var(axis=0, ddof=1).mean() == pytest.approx(1.0, abs=1e-3)
 
 
-def test_each_number_of_the_geometry_has_mean_0_and_deviation_1(sample):
+def test_projection_standardizes_each_geometry_column(sample):
     found = Projection.of(sample)(sample)[:, COMPONENTS:]
     np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-4)
     np.testing.assert_allclose(found.std(axis=0), 1.0, atol=1e-4)
@@ -91,7 +91,7 @@ def test_each_number_of_the_geometry_has_mean_0_and_deviation_1(sample):
         assert np.corrcoef(found[:, k], places[:, k])[0, 1] == pytest.approx(1.0)
 
 
-def test_what_never_varies_is_no_nan(sample):
+def test_projection_of_constant_columns_is_finite(sample):
     still = sample.copy()
     still[:, PIXELS + 2] = 7.0
     still[:, :50] = 0.0
@@ -101,7 +101,7 @@ def test_what_never_varies_is_no_nan(sample):
     assert np.isfinite(few).all()
 
 
-def test_without_geometry_the_first_columns_are_left(sample):
+def test_projection_without_geometry_keeps_the_first_columns(sample):
     projection = Projection.of(sample)
     pictures = projection.without_geometry()
     assert pictures.width == COMPONENTS and projection.width == COMPONENTS + 8
@@ -112,7 +112,7 @@ def test_without_geometry_the_first_columns_are_left(sample):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_policy_is_saved_with_its_projection_and_without_its_pages(sample, kind):
+def test_parsing_policy_state_has_its_projection_but_not_its_pages(sample, kind):
     projection = Projection.of(sample)
     policy = ParsingPolicy(projection, 4, kind, hidden=4, embedding=3)
     policy.with_pages(np.ones((2, 5, projection.width), np.float32), np.array([5, 3]))

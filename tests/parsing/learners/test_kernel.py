@@ -19,12 +19,12 @@ svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed: 
 PAGES = corpus()
 
 
-def blank(seed=1):
+def make_blank_policy(seed=1):
     policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4)
     return policy.with_pages(features_of(PAGES, seed), PAGES.lengths)
 
 
-def some_observations(count, seed=0):
+def sample_observations(count, seed=0):
     """A page and nine numbers from −1, none, to 3."""
     generator = np.random.default_rng(seed)
     return np.concatenate(
@@ -32,7 +32,7 @@ def some_observations(count, seed=0):
     ).astype(np.float32)
 
 
-def looked_up(observations):
+def look_up_features(observations):
     """The features that they point at, one number after the other: zeros for none, ones for ROOT."""
     features = features_of(PAGES)
     rows = []
@@ -42,34 +42,34 @@ def looked_up(observations):
     return np.array(rows, np.float32)
 
 
-def test_the_kernel_by_hand():
+def test_rbf_kernel_matches_hand_computed_values():
     found = rbf(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([[0.0, 0.0], [3.0, 2.0], [0.0, 1.0]]), gamma=0.5)
     np.testing.assert_allclose(found, np.exp(-0.5 * np.array([[0, 13, 1], [5, 4, 2]])), rtol=1e-12)
 
 
-def test_decision_values_are_those_of_scikit_learns_machines_one_against_the_rest():
+def test_kernel_policy_decision_values_match_scikit_learn_one_vs_rest():
     """Its solver stops at 1e-3, so that two of them agree to that; C and γ ("scale") are the same."""
-    seen = some_observations(250)
-    fresh = some_observations(100, seed=1)
-    x = looked_up(seen)
-    z = looked_up(fresh)
+    seen = sample_observations(250)
+    fresh = sample_observations(100, seed=1)
+    x = look_up_features(seen)
+    z = look_up_features(fresh)
     actions = (x[:, :4] + 0.7 * x[:, 6:10]).argmax(axis=1)
     assert set(actions) == {0, 1, 2, 3}
-    policy = blank()
+    policy = make_blank_policy()
     fit(policy, policy.machine.seen(seen), actions, regularisation=3.0)
     found = policy.machine.values(fresh)
     for action in range(4):
         machine = svm.SVC(C=3.0, kernel="rbf", gamma="scale").fit(x.astype(float), actions == action)
         np.testing.assert_allclose(found[:, action], machine.decision_function(z.astype(float)), atol=5e-3)
     assert 0 < len(policy.support) <= 250 and np.ptp(found) > 1
-    tighter = blank()
+    tighter = make_blank_policy()
     fit(tighter, x, actions, regularisation=0.1)
     assert np.abs(tighter.machine.values(fresh) - found).max() > 0.1  # C matters
 
 
-def test_the_policy_is_the_softmax_of_these_values_in_both_its_faces():
+def test_kernel_policy_and_actor_are_softmax_of_decision_values():
     policy = reader("kernel-svm", PAGES)
-    seen = some_observations(20).reshape(4, 5, 10)
+    seen = sample_observations(20).reshape(4, 5, 10)
     values = SHARP * policy.machine.values(seen.reshape(20, 10)).astype(float)
     expected = np.exp(values - np.logaddexp.reduce(values, axis=1, keepdims=True)).reshape(4, 5, 4)
     found = policy.distribution(torch.from_numpy(seen), torch.ones(4, 5, dtype=torch.bool)).probs
@@ -79,51 +79,53 @@ def test_the_policy_is_the_softmax_of_these_values_in_both_its_faces():
     assert memory.shape == (4, 0)
 
 
-def test_a_separable_problem_is_learned_without_a_mistake():
+def test_fit_classifies_separable_data_without_errors():
     """Which action is right is the sign of one feature of the stack's top, and of the buffer's front."""
-    seen = some_observations(300)
-    x = looked_up(seen)
+    seen = sample_observations(300)
+    x = look_up_features(seen)
     clear = (np.abs(x[:, 0]) > 0.3) & (np.abs(x[:, 3 * WIDTH]) > 0.3)
     seen = seen[clear]
     x = x[clear]
     actions = 2 * (x[:, 0] > 0) + (x[:, 3 * WIDTH] > 0)
     assert np.bincount(actions, minlength=4).min() > 5
-    policy = blank()
+    policy = make_blank_policy()
     fit(policy, x, actions, regularisation=100.0)
     np.testing.assert_array_equal(policy.machine.values(seen).argmax(axis=1), actions)
 
 
-def test_where_one_action_was_always_right_it_is_taken_everywhere():
-    policy = blank()
-    seen = some_observations(10)
-    fit(policy, looked_up(seen), np.full(10, 2), regularisation=1.0)
+def test_fit_to_a_single_label_predicts_it_everywhere():
+    policy = make_blank_policy()
+    seen = sample_observations(10)
+    fit(policy, look_up_features(seen), np.full(10, 2), regularisation=1.0)
     assert len(policy.support) == 0
-    assert policy.machine.values(some_observations(5, 1)).tolist() == [[-1, -1, 1, -1]] * 5
-    fit(policy, looked_up(seen), np.array([0, 3] * 5), regularisation=1.0)
+    assert policy.machine.values(sample_observations(5, 1)).tolist() == [[-1, -1, 1, -1]] * 5
+    fit(policy, look_up_features(seen), np.array([0, 3] * 5), regularisation=1.0)
     assert (policy.machine.values(seen)[:, 1:3] == -1).all()  # what was never advised
 
 
-def test_a_new_policy_prefers_nothing():
-    assert not blank().machine.values(some_observations(5)).any() and blank().support.shape == (0, ITEMS * WIDTH)
+def test_new_kernel_policy_has_no_preferences():
+    assert not make_blank_policy().machine.values(
+        sample_observations(5)
+    ).any() and make_blank_policy().support.shape == (0, ITEMS * WIDTH)
 
 
-def test_weights_go_into_a_policy_of_any_other_size():
-    small = blank()
-    large = blank()
+def test_kernel_policy_loads_weights_with_any_number_of_support_vectors():
+    small = make_blank_policy()
+    large = make_blank_policy()
     SupportVectorUpdate()(small, None, *demonstrated(PAGES, count=2))
     SupportVectorUpdate()(large, None, *demonstrated(PAGES, count=20))
     assert 0 < len(small.support) < len(large.support)
-    observations = some_observations(30)
-    for source, target in ((large, small), (small, blank()), (blank(), large)):
+    observations = sample_observations(30)
+    for source, target in ((large, small), (small, make_blank_policy()), (make_blank_policy(), large)):
         expected = source.machine.values(observations)
         target.load_state_dict({name: w.clone() for name, w in source.state_dict().items()})
         np.testing.assert_array_equal(target.machine.values(observations), expected)
         assert digest_tensors(target.state_dict()) == digest_tensors(source.state_dict())
 
 
-def test_an_actor_is_not_changed_by_another_fit():
-    policy = blank()
-    observations = some_observations(30)
+def test_kernel_actor_is_unchanged_by_later_fits():
+    policy = make_blank_policy()
+    observations = sample_observations(30)
     update = SupportVectorUpdate()
     update(policy, None, *demonstrated(PAGES, n=1, count=3))
     actor = policy.actor()
@@ -133,18 +135,18 @@ def test_an_actor_is_not_changed_by_another_fit():
     assert (policy.actor().parameters(observations, actor.memory(30))[0] != before).any()
 
 
-def test_an_actor_is_not_changed_by_loading_weights():
+def test_kernel_actor_is_unchanged_by_loading_weights():
     policy = reader("kernel-svm", PAGES)
-    observations = some_observations(30)
+    observations = sample_observations(30)
     actor = policy.actor()
     before = actor.parameters(observations, actor.memory(30))[0].copy()
-    policy.load_state_dict(blank().state_dict())
+    policy.load_state_dict(make_blank_policy().state_dict())
     np.testing.assert_array_equal(actor.parameters(observations, actor.memory(30))[0], before)
 
 
-def test_fitted_to_the_expert_it_parses_these_pages():
+def test_support_vector_update_fitted_to_expert_parses_training_pages():
     """Random features tell pages apart: what was learned by heart is parsed nearly without a mistake."""
-    policy = blank()
+    policy = make_blank_policy()
     parser = Parser(PAGES, np.arange(len(PAGES.lengths)), in_order=True)
     before = micro_uas(policy, parser)
     step = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
@@ -153,7 +155,7 @@ def test_fitted_to_the_expert_it_parses_these_pages():
     assert again.loss < 0.05  # the share of mistakes before the fit
 
 
-def test_an_illegal_action_that_is_never_taken_is_no_mistake():
+def test_support_vector_update_loss_ignores_illegal_preferred_actions():
     """Of a page of one symbol only Shift and Right may be taken, and Right is right."""
     single = Corpus.of([page([0])])
     policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4).with_pages(features_of(single), single.lengths)
@@ -162,8 +164,8 @@ def test_an_illegal_action_that_is_never_taken_is_no_mistake():
     assert SupportVectorUpdate()(policy, None, found, advised).loss == 0.0
 
 
-def test_it_learns_from_all_data_so_far_and_from_no_more_states_than_it_may():
-    policies = [blank(), blank(), blank()]
+def test_support_vector_update_aggregates_data_up_to_its_limit():
+    policies = [make_blank_policy(), make_blank_policy(), make_blank_policy()]
     updates = [SupportVectorUpdate(), SupportVectorUpdate(), SupportVectorUpdate(most=20)]
     first = demonstrated(PAGES, n=1, count=4)
     second = demonstrated(PAGES, n=2, count=4)
@@ -175,12 +177,12 @@ def test_it_learns_from_all_data_so_far_and_from_no_more_states_than_it_may():
     assert updates[0].aggregation.seen == 8 and updates[1].aggregation.seen == 4
 
 
-def test_state_and_restore_go_on_with_identical_bits():
+def test_support_vector_update_resumes_bit_identically():
     straight = SupportVectorUpdate(most=60, seed=3)
-    policy = blank()
+    policy = make_blank_policy()
     straight(policy, None, *demonstrated(PAGES, n=1))
     resumed = SupportVectorUpdate(most=60, seed=3)
-    again = blank()
+    again = make_blank_policy()
     assert SupportVectorUpdate().state() == {}
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
@@ -189,13 +191,13 @@ def test_state_and_restore_go_on_with_identical_bits():
         assert digest_tensors(policy.state_dict()) == digest_tensors(again.state_dict())
 
 
-def test_it_is_for_kernel_machines_only():
+def test_support_vector_update_rejects_other_policies():
     policy = FeedForwardPolicy(10, CategoricalHead(4), hidden=())
     with pytest.raises(UsageError, match=r"support-vectors is for the policy kernel-svm; choose that --policy"):
         SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=2))
 
 
-def test_the_policy_brings_its_update_and_its_settings():
+def test_kernel_policy_selects_its_update_and_presets():
     config = resolve_config("algebra", "dagger", policy="kernel-svm")
     assert config.update.name == "support-vectors"
     assert (config.loop.iterations, config.loop.trajectories, config.loop.alpha_start) == (8, 64, 1.0)
@@ -223,19 +225,19 @@ def test_the_policy_brings_its_update_and_its_settings():
         ("dagger", None, "mlp", "unknown policy 'mlp': choose one of contextual, lstm, reactive, kernel-svm"),
     ],
 )
-def test_policies_and_updates_that_do_not_fit_are_refused(method, update, policy, words):
+def test_resolve_config_rejects_mismatched_policies_and_updates(method, update, policy, words):
     with pytest.raises(UsageError, match=words):
         resolve_config("algebra", method, update=update, policy=policy)
 
 
-def test_a_kernel_machine_begins_with_no_weights_to_be_taught():
+def test_kernel_policy_rejects_supervised_start():
     with pytest.raises(UsageError, match="--start is supervised, but must be random for the policy kernel-svm"):
         resolve_config("algebra", "dagger", policy="kernel-svm", start="supervised")
 
 
-def test_on_control_there_is_no_kernel_machine():
+def test_control_tasks_reject_kernel_policy_and_its_update():
     with pytest.raises(UsageError, match="unknown policy 'kernel-svm'"):
         resolve_config("cartpole", "dagger", policy="kernel-svm")
-    shipped = "follow-the-leader, searn, smile, natural, exponentiated, regular"
+    shipped = "exponentiated, follow-the-leader, natural, searn, smile, regular"
     with pytest.raises(UsageError, match=f"unknown update 'support-vectors': choose one of {shipped}$"):
         resolve_config("cartpole", "dagger", update="support-vectors")

@@ -20,7 +20,7 @@ APPENDIX = [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
 
 
 @pytest.mark.parametrize("page", ["10(x+2)=a+b / c+d=e / x=3", "3x(2+1)=x+8 / x+8=9 / x=1"])
-def test_both_readings_of_the_appendix_have_its_heads(page):
+def test_heads_of_both_appendix_readings_match_the_paper(page):
     assert heads(page.split(" / ")).tolist() == APPENDIX
 
 
@@ -42,18 +42,18 @@ def test_both_readings_of_the_appendix_have_its_heads(page):
         ("a + b", [2, 0, 2]),  # spaces do not count
     ],
 )
-def test_each_rule_alone(line, expected):
+def test_heads_follow_each_grammar_rule(line, expected):
     assert heads([line]).tolist() == expected
 
 
-def test_an_exponent_depends_on_its_base_and_a_bar_heads_both_of_its_sides():
+def test_heads_of_exponents_and_fractions():
     assert heads_of_expression([["2", "x", Raised("2"), "y"]]).tolist() == [2, 4, 2, 0]
     assert heads_of_expression([["(", "a", ")", Raised("12")]]).tolist() == [3, 1, 0, 5, 3]
     line = ["x", "=", Fraction(["a", "+", "1"], ["2", Raised("n")])]
     assert heads_of_expression([line]).tolist() == [2, 0, 4, 6, 4, 2, 6, 7]
 
 
-def test_a_root_is_a_factor_and_heads_its_index_and_what_is_under_it():
+def test_heads_of_roots_and_their_indices():
     assert heads_of_expression([["2", Root(["a", "+", "b"])]]).tolist() == [2, 0, 4, 2, 4]
     assert heads_of_expression([[Root("x", "3"), "y"]]).tolist() == [2, 4, 2, 0]  # the index comes before the sign
     assert heads_of_expression([["-", Root("x"), Raised("2"), "=", "1"]]).tolist() == [2, 5, 2, 2, 0, 5]
@@ -61,7 +61,7 @@ def test_a_root_is_a_factor_and_heads_its_index_and_what_is_under_it():
         heads_of_expression([[Root([])]])
 
 
-def test_names_of_latex_are_symbols_like_others():
+def test_heads_accept_latex_names_as_symbols():
     assert heads_of_expression([["a", "\\times", "b", "\\leq", "\\pm", "c"]]).tolist() == [2, 4, 2, 0, 6, 4]
 
 
@@ -80,12 +80,12 @@ def test_names_of_latex_are_symbols_like_others():
         ([], "no line"),
     ],
 )
-def test_what_cannot_be_parsed_is_named_with_line_and_column(lines, place):
+def test_heads_error_names_line_and_column(lines, place):
     with pytest.raises(DataError, match=place):
         heads(lines)
 
 
-def test_structure_that_cannot_be_parsed_is_named_too():
+def test_heads_of_expression_error_names_invalid_structure():
     with pytest.raises(DataError, match="line 1, column 2, inside, column 1: the end"):
         heads_of_expression([["x", Raised([])]])
     with pytest.raises(DataError, match="line 1, column 1: a raised part"):
@@ -99,7 +99,7 @@ def test_structure_that_cannot_be_parsed_is_named_too():
 
 @given(st.lists(st.text("1x+-×/=()", min_size=1, max_size=9), min_size=1, max_size=3))
 @settings(max_examples=300, deadline=None)
-def test_any_text_gives_a_projective_tree_or_a_typed_error(lines):
+def test_heads_of_any_text_are_projective_or_raise_data_error(lines):
     try:
         found = heads(lines)
     except DataError:
@@ -107,7 +107,7 @@ def test_any_text_gives_a_projective_tree_or_a_typed_error(lines):
     assert found.shape == (sum(map(len, lines)),) and is_projective(found)
 
 
-def test_crossing_arcs_cycles_and_two_roots_are_no_projective_tree():
+def test_is_projective_rejects_crossing_arcs_cycles_and_two_roots():
     assert is_projective(np.array([2, 0, 2]))
     assert not is_projective(np.array([3, 4, 0, 3]))  # 1 – 3 crosses 2 – 4
     assert not is_projective(np.array([2, 1, 0]))
@@ -115,7 +115,7 @@ def test_crossing_arcs_cycles_and_two_roots_are_no_projective_tree():
     assert not is_projective(np.array([3, 0, 2]))  # 1 – 3 crosses ROOT – 2
 
 
-def test_generated_sets_are_projective_short_and_of_many_shapes():
+def test_random_set_gives_short_projective_trees_of_many_shapes():
     generator = np.random.default_rng(0)
     sets = [random_set(generator) for _ in range(1000)]
     for lines in sets:
@@ -127,7 +127,7 @@ def test_generated_sets_are_projective_short_and_of_many_shapes():
     assert len({tuple(heads(lines)) for lines in sets}) > 400  # trees, not only strings, differ
 
 
-def test_the_same_seed_gives_the_same_sets():
+def test_random_set_is_deterministic_per_seed():
     first, second = (np.random.default_rng(7) for _ in range(2))
     assert [random_set(first) for _ in range(20)] == [random_set(second) for _ in range(20)]
 
@@ -142,7 +142,7 @@ def value(expression, unknowns):
 
 
 @pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.__name__ not in ("letters_only", "given_value")])
-def test_later_lines_follow_from_earlier_ones(exercise):
+def test_random_set_lines_are_mathematically_consistent(exercise):
     """The numbers that the last lines state (x=3) make every line true, but for the second root of a product."""
     generator = np.random.default_rng(3)
     for _ in range(50):

@@ -55,7 +55,7 @@ def arcs(tree: Page) -> str:
     return " ".join(f"{symbol}→{names[head]}" for symbol, head in zip(tree.symbols, tree.heads, strict=True))
 
 
-def test_the_first_line_of_the_papers_example(tmp_path: Path) -> None:
+def test_page_from_mathml_has_heads_of_the_papers_first_line(tmp_path: Path) -> None:
     tree = page(ink_of(tmp_path, row("1 0 ( x + 2 ) = a + b")))
     assert tree.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10]
     assert tree.symbols == tuple("10(x+2)=a+b") and (tree.name, tree.writer) == ("one", "w")
@@ -87,11 +87,11 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("math", "expected"), KNOWN)
-def test_known_trees(tmp_path: Path, math: str, expected: str) -> None:
+def test_page_from_mathml_has_known_tree(tmp_path: Path, math: str, expected: str) -> None:
     assert arcs(page(ink_of(tmp_path, math))) == expected
 
 
-def test_the_ink_follows_the_symbols_into_reading_order(tmp_path: Path) -> None:
+def test_page_from_mathml_sorts_ink_into_reading_order(tmp_path: Path) -> None:
     tree = page(ink_of(tmp_path, '<mfrac xml:id="f"><mn xml:id="1">1</mn><mn xml:id="2">2</mn></mfrac>'))
     assert tree.symbols == ("1", BAR, "2")
     assert tree.boxes[:, 0].tolist() == [10, 0, 20]  # the bar is the first element of the MathML
@@ -127,33 +127,33 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("math", "sentence"), SENTENCES)
-def test_what_has_no_heads_has_a_sentence(tmp_path: Path, math: str, sentence: str) -> None:
+def test_page_from_invalid_mathml_raises_data_error(tmp_path: Path, math: str, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence) as raised:
         page(ink_of(tmp_path, math))
     assert str(raised.value).startswith(f"{tmp_path / 'one.inkml'}: ")
 
 
-def replaced(tmp_path: Path, old: str, new: str) -> Ink:
+def read_with_replacement(tmp_path: Path, old: str, new: str) -> Ink:
     (tmp_path / "one.inkml").write_text(document(row("a = b")).replace(old, new, 1))
     return read_inkml(tmp_path / "one.inkml")
 
 
-def test_ink_and_mathml_must_belong_together(tmp_path: Path) -> None:
+def test_page_rejects_mismatched_ink_and_mathml(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"<mi id='b.2'>: no symbol refers to it; give its id as the href"):
-        page(replaced(tmp_path, 'href="b.2"', 'href="c.2"'))
+        page(read_with_replacement(tmp_path, 'href="b.2"', 'href="c.2"'))
     with pytest.raises(DataError, match=r"symbol 'b' of stroke '2' refers to 'b.2', which is no symbol of the MathML"):
-        page(replaced(tmp_path, 'xml:id="b.2"', ""))
+        page(read_with_replacement(tmp_path, 'xml:id="b.2"', ""))
     with pytest.raises(DataError, match=r"symbol '9' of stroke 'z' refers to '', which is no symbol of the MathML"):
         stray = '<traceGroup><annotation type="truth">9</annotation><traceView traceDataRef="z"/></traceGroup>'
-        page(replaced(tmp_path, "</ink>", f'<trace id="z">1 1</trace>{stray}</ink>'))
+        page(read_with_replacement(tmp_path, "</ink>", f'<trace id="z">1 1</trace>{stray}</ink>'))
     with pytest.raises(
         DataError, match=r"one.inkml: it has no MathML \(<math>\), so no heads are known; add it or leave"
     ):
-        page(replaced(tmp_path, f"<math>{row('a = b')}</math>", ""))
+        page(read_with_replacement(tmp_path, f"<math>{row('a = b')}</math>", ""))
 
 
-def test_a_writer_without_a_name_is_nobody_else(tmp_path: Path) -> None:
-    assert page(replaced(tmp_path, ">w<", "><")).writer == "one"
+def test_page_without_writer_uses_its_file_name_as_writer(tmp_path: Path) -> None:
+    assert page(read_with_replacement(tmp_path, ">w<", "><")).writer == "one"
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_a_writer_without_a_name_is_nobody_else(tmp_path: Path) -> None:
         ("<msqrt><mi>x</mi></msqrt>" + row("= 4 + 1"), False),
     ],
 )
-def test_the_core_is_one_line_of_3_to_30_symbols_with_an_operator(tmp_path: Path, math: str, core: bool) -> None:
+def test_is_core_accepts_one_line_of_3_to_30_symbols_with_an_operator(tmp_path: Path, math: str, core: bool) -> None:
     assert is_core(ink_of(tmp_path, math)) == core
 
 
-def test_a_folder_is_loaded_by_name_and_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
+def test_read_folder_sorts_pages_by_name_and_counts_skipped_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no .inkml files; give the folder that holds them, such as train/"):
         load(tmp_path)
     with pytest.raises(StorageError, match=r"cannot use .*absent"):
@@ -205,7 +205,7 @@ def test_a_folder_is_loaded_by_name_and_what_cannot_be_used_is_counted(tmp_path:
     assert "1 x there is no rule for the heads of the operator '≡'" in found.notice and "f.inkml" not in found.notice
 
 
-def test_a_folder_in_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
+def test_load_rejects_folder_without_usable_files(tmp_path: Path) -> None:
     (tmp_path / "d.inkml").write_text(document(row("c + d"))[:-9])
     with pytest.raises(
         DataError, match=r"none of the 1 InkML files in .* can be used: .*d\.inkml: it is not well-formed"
@@ -213,13 +213,13 @@ def test_a_folder_in_which_nothing_can_be_used_is_refused(tmp_path: Path) -> Non
         load(tmp_path)
 
 
-def test_a_folder_without_core_expressions_says_what_they_are(tmp_path: Path) -> None:
+def test_load_core_rejects_folder_without_core_expressions(tmp_path: Path) -> None:
     (tmp_path / "a.inkml").write_text(document(row("a b")))
     with pytest.raises(DataError, match=r"none of the 1 expressions in .* is on one line of 3 to 30 symbols with an"):
         load(tmp_path, core=True)
 
 
-def test_the_papers_example_is_three_lines_stacked(tmp_path: Path) -> None:
+def test_stack_of_three_lines_gives_the_papers_example(tmp_path: Path) -> None:
     lines = [page(ink_of(tmp_path, row(line))) for line in ("1 0 ( x + 2 ) = a + b", "c + d = e", "x = 3")]
     whole = stack(lines, np.random.default_rng(0))
     assert whole.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
@@ -233,7 +233,7 @@ def test_the_papers_example_is_three_lines_stacked(tmp_path: Path) -> None:
         assert np.ptp(part - line.boxes, axis=0) == pytest.approx(0)  # moved, and not changed
 
 
-def test_composing_uses_each_expression_once_and_keeps_writers_apart(tmp_path: Path) -> None:
+def test_compose_uses_each_expression_once_and_keeps_writers_apart(tmp_path: Path) -> None:
     for n in range(20):
         (tmp_path / f"{n:02}.inkml").write_text(document(row("a = b + c"), writer="one" if n < 13 else "two"))
     pages = load(tmp_path)
@@ -262,7 +262,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("part", "files", "core"), [("train", 3847, 989), ("dev", 222, 61)])
-def test_every_real_expression_is_a_projective_tree(data: Path, part: str, files: int, core: int) -> None:
+def test_pages_of_real_expressions_are_projective(data: Path, part: str, files: int, core: int) -> None:
     inks = [read_inkml(path) for path in sorted((data / part).glob("*.inkml"))]
     assert len(inks) == files and sum(map(is_core, inks)) == core
     pages = [page(ink) for ink in inks]
@@ -273,7 +273,7 @@ def test_every_real_expression_is_a_projective_tree(data: Path, part: str, files
             assert one.heads.tolist() == algebra.heads_of_expression([one.symbols]).tolist()
 
 
-def test_real_expressions_are_composed_into_projective_pages(data: Path) -> None:
+def test_compose_of_real_expressions_gives_projective_pages(data: Path) -> None:
     pages = load(data / "dev", core=True)
     composed = compose(pages, np.random.default_rng(0))
     assert len(pages) == 61 and sum(map(len, composed)) == sum(map(len, pages))

@@ -15,26 +15,26 @@ def bits(page):
     return b"".join(stroke.tobytes() for strokes in page.ink for stroke in strokes)
 
 
-def test_every_symbol_has_a_template_and_common_ones_have_several():
+def test_templates_cover_every_symbol_and_vary_common_ones():
     assert set(TEMPLATES) == set(SYMBOLS)
     assert all(len(TEMPLATES[symbol]) >= 2 for symbol in "1479xaz+×")
 
 
-def test_a_page_keeps_its_symbols_and_its_tree():
+def test_write_page_keeps_symbols_and_heads():
     page = write_page(LINES, writer=3, seed=5)
     assert page.symbols == tuple("".join(LINES)) and page.heads.tolist() == heads(LINES).tolist()
     assert all(stroke.ndim == 2 and stroke.shape[1] == 2 and len(stroke) > 1 for s in page.ink for stroke in s)
     assert all(np.isfinite(stroke).all() for strokes in page.ink for stroke in strokes)
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_seed_or_writer_does_not():
+def test_write_page_is_deterministic_per_seed_and_writer():
     page = write_page(LINES, 3, 5)
     assert bits(page) == bits(write_page(LINES, 3, 5))
     assert bits(page) != bits(write_page(LINES, 3, 6)) and bits(page) != bits(write_page(LINES, 4, 5))
 
 
 @pytest.mark.parametrize("writer", range(12))
-def test_boxes_follow_the_reading_order_and_do_not_run_into_each_other(writer):
+def test_write_page_boxes_follow_reading_order_without_overlap(writer):
     page = write_page(LINES, writer, 0)
     start = 0
     above = -np.inf
@@ -47,7 +47,7 @@ def test_boxes_follow_the_reading_order_and_do_not_run_into_each_other(writer):
         above = np.median(boxes[:, 3])
 
 
-def test_two_writers_differ_more_than_two_pages_of_one():
+def test_write_page_varies_more_between_writers_than_within_one():
     def height(writer, seed):
         return np.median(np.ptp(write_page(LINES, writer, seed).boxes[:, 1::2], axis=1))
 
@@ -55,7 +55,7 @@ def test_two_writers_differ_more_than_two_pages_of_one():
     assert np.std([height(w, 0) for w in range(8)]) > 3 * within
 
 
-def test_a_symbol_without_a_template_is_named():
+def test_write_symbol_error_names_unknown_symbol():
     with pytest.raises(DataError, match="'Q'"):
         write_symbol("Q", 0, np.random.default_rng(0))
 
@@ -69,7 +69,7 @@ def strings(pages):
     return {"".join(page.symbols) for page in pages}
 
 
-def test_pages_are_split_80_10_10_with_disjoint_writers_and_strings(disjoint):
+def test_generated_splits_80_10_10_with_disjoint_writers_and_strings(disjoint):
     train, validation, test = disjoint
     assert [len(part) for part in disjoint] == [80, 10, 10]
     writers = [{page.writer for page in part} for part in disjoint]
@@ -78,12 +78,12 @@ def test_pages_are_split_80_10_10_with_disjoint_writers_and_strings(disjoint):
     assert all(is_projective(page.heads) for part in disjoint for page in part)
 
 
-def test_a_single_writer_writes_all_pages():
+def test_generated_with_single_writer_uses_one_writer():
     pages = [page for part in generated(sets=20, seed=1, single_writer=True) for page in part]
     assert len(pages) == 20 and len({page.writer for page in pages}) == 1
 
 
-def test_generated_pages_are_the_same_bits_again(disjoint):
+def test_generated_is_bit_identical_per_seed(disjoint):
     again = generated(sets=100, writers=20, seed=1)
     assert [[bits(page) for page in part] for part in again] == [[bits(page) for page in part] for part in disjoint]
     other = generated(sets=100, writers=20, seed=2)
@@ -100,18 +100,18 @@ def digest(pages):
     return sha.hexdigest()
 
 
-def test_the_pages_of_table_1_are_those_that_they_have_always_been():
+def test_generated_pages_of_table_1_have_known_digests():
     assert [digest(part)[:16] for part in generated()] == ["18d1d290f6ff503c", "d9b18db7df949334", "65fa2688ffc4d4de"]
 
 
-def test_a_split_that_cannot_be_made_is_refused():
+def test_generated_rejects_too_few_sets_or_writers():
     with pytest.raises(UsageError, match="at least 10 sets"):
         generated(sets=5)
     with pytest.raises(UsageError, match="3 writers"):
         generated(sets=50, writers=2)
 
 
-def test_no_line_worth_remembering_is_on_two_pages():
+def test_different_sets_share_no_long_line():
     sets = _different_sets(200, np.random.default_rng(0))
     long = [line for lines in sets for line in set(lines) if len(line) > 5]
     assert len(long) == len(set(long)) and len({tuple(lines) for lines in sets}) == 200

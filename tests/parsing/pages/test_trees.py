@@ -14,7 +14,7 @@ from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
 @pytest.mark.parametrize("heads", [[0], [2, 0], [0, 1], [2, 0, 2], [2, 7, 7, 5, 3, 5, 8, 0], [3, 1, 0]])
-def test_trees_are_accepted(heads: list[int]) -> None:
+def test_check_tree_accepts_trees(heads: list[int]) -> None:
     check_tree(heads)
     check_tree(np.array(heads))
 
@@ -39,13 +39,13 @@ def test_trees_are_accepted(heads: list[int]) -> None:
         ([3, 0, 2], "the arc from symbol 1 to its head 3 crosses the arc from symbol 2 to ROOT; give one of these"),
     ],
 )
-def test_what_is_no_tree_has_its_sentence(heads: list[int], sentence: str) -> None:
+def test_check_tree_raises_data_error_for_non_trees(heads: list[int], sentence: str) -> None:
     with pytest.raises(DataError) as raised:
         check_tree(heads)
     assert str(raised.value).startswith(sentence)
 
 
-def built(system: TransitionSystem, heads: list[int]) -> list[int]:
+def build_best_heads(system: TransitionSystem, heads: list[int]) -> list[int]:
     """The heads that the system's best parse comes to."""
     rows = initial_configuration(np.array([len(heads)]), len(heads))
     for action in gold_sequence(system, np.array(heads)):
@@ -62,12 +62,12 @@ def is_accepted(heads: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_trees_are_exactly_what_a_parser_can_build(name: str) -> None:
+def test_check_tree_accepts_exactly_what_transition_systems_build(name: str) -> None:
     """Of one to four symbols; arc-eager could leave several at ROOT, which no page of algebra does."""
     seen = 0
     for n in range(1, 5):
         for heads in product(range(n + 1), repeat=n):
             if heads.count(0) == 1:
-                assert is_accepted(list(heads)) == (built(SYSTEMS[name], list(heads)) == list(heads)), heads
+                assert is_accepted(list(heads)) == (build_best_heads(SYSTEMS[name], list(heads)) == list(heads)), heads
                 seen += is_accepted(list(heads))
     assert seen == 1 + 2 + 7 + 30  # projective trees with one root

@@ -31,18 +31,18 @@ def play(system, n, actions):
     """The configurations after each of these transitions, from the beginning."""
     rows = [initial_configuration(np.array([n]), n)]
     for action in actions:
-        assert system.legal(rows[-1])[0, action], (action, rows[-1])
+        assert system.action_mask(rows[-1])[0, action], (action, rows[-1])
         rows.append(system.step(rows[-1], np.array([action])))
     return rows
 
 
-def test_the_appendix_string_exactly():
+def test_gold_sequence_gives_the_appendix_string():
     assert "".join("slr"[action] for action in gold_sequence(HYBRID, APPENDIX)) == (
         "slssslssrrllslsslssrrslssrlssrrslssrr"
     )
 
 
-def test_arc_eager_by_hand():
+def test_arc_eager_builds_known_tree():
     """a ← b → c: shift a, left, right from ROOT, right; the end, since the buffer is empty."""
     rows = play(EAGER, 3, [arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT])
     assert [ConfigurationView(r).on_stack[0].tolist() for r in rows[1:]] == [
@@ -58,14 +58,14 @@ def test_arc_eager_by_hand():
     ]  # fmt: skip
 
 
-def test_arc_hybrid_by_hand():
+def test_arc_hybrid_builds_known_tree():
     """The same tree: what is left above ROOT becomes its dependent."""
     rows = play(HYBRID, 3, [arc_hybrid.SHIFT, arc_hybrid.LEFT, arc_hybrid.SHIFT, arc_hybrid.SHIFT, arc_hybrid.RIGHT])
     assert ConfigurationView(rows[-1]).heads[0].tolist() == [NO_SYMBOL, 2, 0, 2]
     assert HYBRID.done(rows[-1])[0] and not HYBRID.done(rows[-2])[0]
 
 
-def test_what_is_legal_by_hand():
+def test_action_mask_of_transition_systems_matches_hand_computed_values():
     start = initial_configuration(np.array([2]), 2)
     assert EAGER.action_mask(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
     assert HYBRID.action_mask(start).tolist() == [[True, False, False]]
@@ -80,19 +80,19 @@ def test_what_is_legal_by_hand():
 
 @every_system
 @pytest.mark.parametrize("seed", range(4))
-def test_the_oracle_is_brute_force_on_every_configuration(system, seed):
+def test_transition_oracle_equals_brute_force_on_every_configuration(system, seed):
     result = compare_with_brute_force(system.name, trees=10, most=5, seed=seed)
     assert result["compared"] > 500 and result["mismatches"] == 0
 
 
 @every_system
-def test_the_check_notices_an_oracle_that_is_wrong(system, monkeypatch):
+def test_count_mismatches_notices_a_wrong_oracle(system, monkeypatch):
     monkeypatch.setattr(type(system), "lost", lambda self, rows, gold: np.zeros((len(rows), len(self.actions)), int))
     assert count_mismatches(system, np.array([2, 0, 2, 3]))[1] > 0
 
 
 @every_system
-def test_the_expert_makes_every_tree_in_a_batch_of_different_lengths(system):
+def test_best_transition_builds_gold_trees_in_mixed_length_batches(system):
     generator = np.random.default_rng(0)
     trees = [random_projective_tree(n, generator) for n in (1, 2, 5, 9, 14, 20) for _ in range(20)]
     most = max(map(len, trees))
@@ -105,7 +105,7 @@ def test_the_expert_makes_every_tree_in_a_batch_of_different_lengths(system):
 
 
 @every_system
-def test_lanes_do_not_know_of_each_other(system):
+def test_transition_systems_step_batch_rows_independently(system):
     """A batch of random parses, each also on its own and with room for more symbols."""
     generator = np.random.default_rng(1)
     lengths = generator.integers(1, 8, size=30)
@@ -113,12 +113,12 @@ def test_lanes_do_not_know_of_each_other(system):
     gold = np.stack([with_root(random_projective_tree(n, generator), 8) for n in lengths])
     alone = [initial_configuration(np.array([n]), int(n)) for n in lengths]
     for _ in range(system.longest(8)):
-        legal = system.legal(rows) & ~system.done(rows)[:, None]
+        legal = system.action_mask(rows) & ~system.done(rows)[:, None]
         going = np.flatnonzero(legal.any(axis=1))
         lost = system.lost(rows, gold)
         action = np.array([generator.choice(np.flatnonzero(lane)) if lane.any() else 0 for lane in legal])
         for i in going:
-            np.testing.assert_array_equal(system.legal(alone[i])[0], system.legal(rows[[i]])[0])
+            np.testing.assert_array_equal(system.action_mask(alone[i])[0], system.action_mask(rows[[i]])[0])
             np.testing.assert_array_equal(
                 system.lost(alone[i], gold[[i], : lengths[i] + 1])[0][legal[i]], lost[i][legal[i]]
             )
@@ -131,20 +131,20 @@ def test_lanes_do_not_know_of_each_other(system):
 
 
 @every_system
-def test_a_system_can_be_sent_to_another_process(system):
+def test_transition_systems_can_be_pickled(system):
     assert pickle.loads(pickle.dumps(system)) == system and SYSTEMS[system.name] is system
     assert sorted(system.order) == list(range(len(system.actions)))
 
 
 @every_system
-def test_a_step_leaves_its_input_alone(system):
+def test_transition_step_does_not_change_its_input(system):
     rows = initial_configuration(np.array([3]), 3)
     before = rows.copy()
     system.step(rows, np.array([system.actions.index("shift")]))
     np.testing.assert_array_equal(rows, before)
 
 
-def test_random_trees_are_projective_with_one_root():
+def test_random_projective_tree_is_projective_with_one_root():
     generator = np.random.default_rng(2)
     for n in range(1, 12):
         for _ in range(20):

@@ -27,16 +27,16 @@ TINY = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def options(name: str, **others: int) -> list[str]:
+def list_options(name: str, **others: int) -> list[str]:
     return [word for option, value in (TINY[name] | others).items() for word in (f"--{option}", str(value))]
 
 
-def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def capture_stdout(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """What a command prints on standard output."""
     capsys.readouterr()
     main(arguments)
@@ -44,34 +44,34 @@ def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict]]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict]]:
     """(the folder, what was printed) of all four experiments, each run once."""
     folder = tmp_path_factory.mktemp("theory")
     facts = {}
     for name in TINY:
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            main(["theory", name, *options(name), "--out", str(folder), "--json"])
+            main(["theory", name, *list_options(name), "--out", str(folder), "--json"])
         facts[name] = json.loads(out.getvalue())
     return folder, facts
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_an_experiment_gives_numbers_and_a_figure(name: str, done: tuple[Path, dict[str, dict]]) -> None:
-    folder = done[0]
-    facts = done[1][name]
+def test_theory_command_writes_numbers_and_figure(name: str, results: tuple[Path, dict[str, dict]]) -> None:
+    folder = results[0]
+    facts = results[1][name]
     assert {"regret", "exponents", "largest_ratio_to_bound", "bound", "command", "versions"} <= set(facts)
     assert facts["experiment"] == name and all(facts[option] == value for option, value in TINY[name].items())
     assert all(value >= 0 for value in facts["regret"].values()) and len(facts["regret"]) >= 1
     assert 0 < facts["largest_ratio_to_bound"] <= 1
-    assert facts["command"] == f"aggrevated theory {name} {' '.join(options(name))}"
+    assert facts["command"] == f"aggrevated theory {name} {' '.join(list_options(name))}"
     assert json.loads((folder / f"{name}.json").read_text()) == facts
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (folder / f"{name}.svg").read_text()
     assert len(list(folder.iterdir())) == 3 * 4
 
 
-def test_what_each_experiment_compares(done: tuple[Path, dict[str, dict]]) -> None:
-    tree, noisy, mdp, lower = done[1].values()
+def test_theory_experiments_compare_the_expected_algorithms(results: tuple[Path, dict[str, dict]]) -> None:
+    tree, noisy, mdp, lower = results[1].values()
     assert set(tree["regret"]) > {"UCB1 over leaves", "MOSS over leaves", "AggreVaTe, FTL, exact Q*"}
     assert tree["random_trees_within_k_minus_1"] and tree["most_episodes_to_the_best_leaf"]["4"] == 3
     rl = min(regret for label, regret in tree["regret"].items() if "over leaves" in label)
@@ -86,8 +86,10 @@ def test_what_each_experiment_compares(done: tuple[Path, dict[str, dict]]) -> No
 
 
 @pytest.mark.parametrize("name", ["tree", "mdp"])
-def test_all_are_tuned_alike_on_instances_of_their_own(name: str, done: tuple[Path, dict[str, dict]]) -> None:
-    facts = done[1][name]
+def test_theory_experiments_tune_all_algorithms_alike_on_separate_instances(
+    name: str, results: tuple[Path, dict[str, dict]]
+) -> None:
+    facts = results[1][name]
     tries: dict[str, list[dict]] = {}
     for one in facts["tuning"]:
         tries.setdefault(one["algorithm"], []).append(one)
@@ -103,8 +105,8 @@ def test_all_are_tuned_alike_on_instances_of_their_own(name: str, done: tuple[Pa
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_curves_trials_and_intervals_are_in_the_json(name: str, done: tuple[Path, dict[str, dict]]) -> None:
-    facts = done[1][name]
+def test_theory_json_has_curves_trials_and_intervals(name: str, results: tuple[Path, dict[str, dict]]) -> None:
+    facts = results[1][name]
     episodes, bound, *curves = facts["curves"].values()
     assert episodes[-1] == facts["episodes"] and len(curves) == len(facts["regret"]) and len(bound) == len(episodes)
     for label, regret in facts["regret"].items():
@@ -115,21 +117,23 @@ def test_curves_trials_and_intervals_are_in_the_json(name: str, done: tuple[Path
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_the_same_seed_gives_the_same_numbers_and_files(
-    name: str, done: tuple[Path, dict[str, dict]], here: Path, capsys: pytest.CaptureFixture[str]
+def test_theory_command_is_deterministic_per_seed(
+    name: str, results: tuple[Path, dict[str, dict]], working_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said(["theory", name, *options(name)], capsys)  # into the default folder
+    capture_stdout(["theory", name, *list_options(name)], capsys)  # into the default folder
     for ending in ("png", "svg", "json"):
-        assert (here / f"runs/theory/{name}.{ending}").read_bytes() == (done[0] / f"{name}.{ending}").read_bytes()
+        assert (working_folder / f"runs/theory/{name}.{ending}").read_bytes() == (
+            results[0] / f"{name}.{ending}"
+        ).read_bytes()
     other = EXPERIMENTS[name].run(**TINY[name] | {"seed": 1}).to_dict()["regret"]
-    assert all(other[label] != regret for label, regret in done[1][name]["regret"].items() if label in other)
+    assert all(other[label] != regret for label, regret in results[1][name]["regret"].items() if label in other)
 
 
-def test_for_people_it_is_a_table_and_where_the_figure_is(
-    done: tuple[Path, dict[str, dict]], here: Path, capsys: pytest.CaptureFixture[str]
+def test_theory_command_prints_a_table_and_the_figure_path(
+    results: tuple[Path, dict[str, dict]], working_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    printed = said(["theory", "lower-bound", *options("lower-bound"), "--out", "figures"], capsys)
-    facts = done[1]["lower-bound"]
+    printed = capture_stdout(["theory", "lower-bound", *list_options("lower-bound"), "--out", "figures"], capsys)
+    facts = results[1]["lower-bound"]
     (label, regret), *_ = facts["regret"].items()
     row = next(line for line in printed.splitlines() if label in line)
     assert f" {regret:,.1f} " in row and f" {facts['exponents']['N'][label]:.2f} " in row
@@ -137,17 +141,21 @@ def test_for_people_it_is_a_table_and_where_the_figure_is(
     assert printed.endswith("figure: figures/lower-bound.png\n")
 
 
-def test_a_first_policy_that_is_already_right_is_no_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    facts = json.loads(said(["theory", "tree", *options("tree", trials=1, seed=9), "--json"], capsys))
+def test_theory_command_accepts_an_optimal_first_policy(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = json.loads(capture_stdout(["theory", "tree", *list_options("tree", trials=1, seed=9), "--json"], capsys))
     assert facts["regret"]["AggreVaTe, FTL, exact Q*"] == 0
 
 
-def test_two_actions_have_no_lower_bound_and_still_valid_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed = said(["theory", "lower-bound", *options("lower-bound", actions=2), "--json"], capsys)
+def test_theory_lower_bound_with_two_actions_is_zero_and_valid_json(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = capture_stdout(["theory", "lower-bound", *list_options("lower-bound", actions=2), "--json"], capsys)
     assert "Infinity" not in printed and json.loads(printed)["lower_bound"] == 0
 
 
-def test_what_is_not_said_is_the_default(here: Path) -> None:
+def test_asked_for_fills_in_defaults(working_folder: Path) -> None:
     assert asked_for("mdp", {}) == EXPERIMENTS["mdp"].defaults
     assert asked_for("lower-bound", {"seed": 3}) == {**EXPERIMENTS["lower-bound"].defaults, "seed": 3}
     assert asked_for("tree", {"depth": 12})["episodes"] == 16 * 2**11  # enough for every leaf, whatever the depth
@@ -178,8 +186,8 @@ def test_what_is_not_said_is_the_default(here: Path) -> None:
         ("reproduce thery", "unknown figure 'thery' (did you mean theory?)"),
     ],
 )
-def test_one_sentence_and_exit_code_2(
-    arguments: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]
+def test_theory_command_rejects_bad_options_in_one_sentence(
+    arguments: str, words: str, working_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments.split())
@@ -187,17 +195,17 @@ def test_one_sentence_and_exit_code_2(
     assert caught.value.code == 2
     assert words in captured.err and captured.out == ""
     assert "Traceback" not in captured.err
-    assert list(here.iterdir()) == []
+    assert list(working_folder.iterdir()) == []
 
 
-def test_reproduce_makes_all_four_and_a_page_of_them(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_reproduce_theory_writes_all_experiments_and_a_page(
+    working_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, experiment in list(EXPERIMENTS.items()):
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, defaults=TINY[name], docs={"trials": 4}))
-    facts = json.loads(said(["reproduce", "theory", "--json"], capsys))
+    facts = json.loads(capture_stdout(["reproduce", "theory", "--json"], capsys))
     assert [(one["experiment"], one["trials"]) for one in facts] == [(name, 4) for name in TINY]
-    folder = here / "runs/reproduce-theory"
+    folder = working_folder / "runs/reproduce-theory"
     page = (folder / "theory.md").read_text()
     for one in facts:
         assert f"`{one['command']}`" in page and f"]({one['experiment']}.png)" in page
@@ -209,21 +217,21 @@ def test_reproduce_makes_all_four_and_a_page_of_them(
         for label, regret in one["regret"].items():
             assert re.search(rf"\| {re.escape(label)} \| {regret:,.1f} \| [\d.,]+ to [\d.,]+ \|", page)
         assert all((folder / f"{one['experiment']}.{ending}").is_file() for ending in ("png", "svg", "json"))
-    assert str(here) not in page  # it is for publishing
+    assert str(working_folder) not in page  # it is for publishing
 
 
-def test_reproduce_quick_leaves_the_settings_of_the_docs_out(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_reproduce_theory_quick_ignores_the_settings_of_the_docs(
+    working_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lower = replace(EXPERIMENTS["lower-bound"], defaults=TINY["lower-bound"], docs={"trials": 4})
     monkeypatch.setattr("aggrevated_experiments.theory.page.EXPERIMENTS", {"lower-bound": lower})
-    printed = said(["reproduce", "theory", "--quick"], capsys)
+    printed = capture_stdout(["reproduce", "theory", "--quick"], capsys)
     assert printed == "figures and page: runs/reproduce-theory-quick/theory.md\n"
-    facts = json.loads((here / "runs/reproduce-theory-quick/lower-bound.json").read_text())
+    facts = json.loads((working_folder / "runs/reproduce-theory-quick/lower-bound.json").read_text())
     assert facts["trials"] == TINY["lower-bound"]["trials"]
 
 
-def test_numbers_shown() -> None:
+def test_shown_formats_numbers() -> None:
     assert shown(1234.5678) == "1,235" and shown(3) == "3" and shown(True) == "True"
     assert shown({"4": 3, "5": 0.25}) == "4: 3, 5: 0.25"
 
@@ -231,7 +239,7 @@ def test_numbers_shown() -> None:
 # ---- the figure
 
 
-def study(largest: float) -> Study:
+def make_study(largest: float) -> Study:
     """A learner that is followed by one with `largest` regret, and a bound of 8."""
     regrets = Regret("EG", np.array([[1.0, 2.0], [1.0, 4.0]])), Regret("RL", np.full((2, 2), largest), False)
     growths = [Growth(of, "EG", np.array([16.0, 1024.0]), np.array([1.0, 8.0])) for of in ("N", "S")]
@@ -251,9 +259,9 @@ def study(largest: float) -> Study:
     )
 
 
-def test_the_curves_are_means_with_the_range_of_the_trials_beside_the_bounds() -> None:
+def test_draw_curves_shows_means_ranges_and_bounds() -> None:
     axes = Figure().subplots()
-    draw_curves(axes, study(5.0), {"EG": "C0", "RL": "C1"})
+    draw_curves(axes, make_study(5.0), {"EG": "C0", "RL": "C1"})
     lines = {str(line.get_label()): line for line in axes.lines}
     assert list(lines) == ["EG", "RL", "bound", "lower"]
     np.testing.assert_array_equal(lines["EG"].get_ydata(), [1.0, 3.0])
@@ -265,28 +273,28 @@ def test_the_curves_are_means_with_the_range_of_the_trials_beside_the_bounds() -
 
 
 @pytest.mark.parametrize(("largest", "scale"), [(5.0, "linear"), (1000.0, "log")])
-def test_the_axis_is_logarithmic_where_regrets_are_far_apart(largest: float, scale: str) -> None:
+def test_draw_curves_uses_log_axis_where_regrets_are_far_apart(largest: float, scale: str) -> None:
     axes = Figure().subplots()
-    draw_curves(axes, study(largest), {"EG": "C0", "RL": "C1"})
+    draw_curves(axes, make_study(largest), {"EG": "C0", "RL": "C1"})
     assert axes.get_yscale() == scale
 
 
-def test_growth_is_drawn_with_its_exponent_and_readable_ticks() -> None:
+def test_draw_growth_labels_exponents_and_ticks() -> None:
     axes = Figure().subplots()
-    draw_growth(axes, study(5.0), "S", {"EG": "C0"})
-    label_ends(axes, [growth for growth in study(5.0).growths if growth.of == "S"], {"EG": "C0"})
+    draw_growth(axes, make_study(5.0), "S", {"EG": "C0"})
+    label_ends(axes, [growth for growth in make_study(5.0).growths if growth.of == "S"], {"EG": "C0"})
     assert [text.get_text() for text in axes.texts] == ["0.50"]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["16", "1.02k"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
     assert axes.get_xlabel() == "states $S$"
 
 
-def test_thousands_are_short() -> None:
+def test_short_abbreviates_thousands() -> None:
     assert [short(x) for x in (63.0, 999.0, 1000.0, 16383.0)] == ["63", "999", "1k", "16.4k"]
 
 
-def test_a_study_without_growth_is_one_panel(tmp_path: Path) -> None:
-    regret_curves(replace(study(5.0), growths=()), tmp_path / "one")
-    regret_curves(study(5.0), tmp_path / "three")
+def test_regret_curves_without_growth_has_one_panel(tmp_path: Path) -> None:
+    regret_curves(replace(make_study(5.0), growths=()), tmp_path / "one")
+    regret_curves(make_study(5.0), tmp_path / "three")
     assert (tmp_path / "three.svg").read_text().count('id="axes_') == 3
     assert (tmp_path / "one.svg").read_text().count('id="axes_') == 1

@@ -20,7 +20,7 @@ from aggrevated_experiments.theory.bounds import noisy_upper_bound, upper_bound
 from aggrevated_experiments.theory.study import recorded_episodes
 
 
-def test_the_step_by_hand():
+def test_step_size_matches_hand_computed_values():
     """(H / Q_max) √(2 S ln A / N)."""
     steps = finite_mdp.step_size(np.array([4.0, 1.0]), horizon=2, states=8, actions=4, episodes=100)
     np.testing.assert_allclose(steps, [0.5 * np.sqrt(16 * np.log(4)) / 10, 2 * np.sqrt(16 * np.log(4)) / 10])
@@ -53,14 +53,14 @@ def slow_exact(p, c, start, horizon, episodes):
     return np.array(curve)
 
 
-def test_exact_is_a_slow_loop_over_one_mdp_at_a_time():
+def test_exact_curve_equals_loop_over_single_mdps():
     mdps = make_random_mdps(3, 3, 2, 0)
     curve = finite_mdp.exact(mdps, 3, 25).curve
     for i in range(3):
         np.testing.assert_allclose(curve[i], slow_exact(*(array[i] for array in mdps), 3, 25), atol=1e-10)
 
 
-def test_regret_is_under_the_bound_in_every_trial_and_episode():
+def test_finite_mdp_regret_stays_under_the_upper_bound():
     """Theorem upper_bound with each MDP's own Q_max; and it learns."""
     mdps = make_random_mdps(20, 5, 3, 1)
     horizon = 3
@@ -77,7 +77,7 @@ def test_regret_is_under_the_bound_in_every_trial_and_episode():
     assert (exact[:, -1] < 0.6 * episodes * first).all() and (noisy[:, -1] < 0.8 * episodes * first).all()
 
 
-def test_with_one_state_and_no_noise_one_roll_in_is_as_good_as_infinitely_many():
+def test_sampled_with_one_state_and_no_noise_equals_exact():
     """With H = 1 and an action that always costs 1, Q_max is H, and both take the same step."""
     mdps = np.ones((4, 1, 3, 1)), np.random.default_rng(0).random((4, 1, 3)), np.ones((4, 1))
     mdps[1][:, :, 0] = 1.0
@@ -89,22 +89,22 @@ def test_with_one_state_and_no_noise_one_roll_in_is_as_good_as_infinitely_many()
     np.testing.assert_allclose(sampled, finite_mdp.exact(mdps, 1, 50).curve, atol=1e-10)
 
 
-def test_only_what_was_visited_is_updated():
+def test_sampled_updates_visited_states_only():
     """From state 0 nothing leads to state 1, so what is said of state 1 does not matter."""
     transitions = np.broadcast_to(np.eye(2)[None, :, None], (1, 2, 2, 2))
     mdps = transitions, np.array([[[0.2, 0.8], [0.9, 0.1]]]), np.array([[1.0, 0.0]])
     asked = []
 
-    def noted(q_star, visited, generator):
+    def record_queries(q_star, visited, generator):
         asked.append(visited)
         return q_star[0, np.arange(2), visited]
 
-    curve = finite_mdp.sampled(mdps, 2, 30, 0, noted, "noted").curve[0]
+    curve = finite_mdp.sampled(mdps, 2, 30, 0, record_queries, "noted").curve[0]
     assert (np.array(asked) == 0).all()
     assert curve[0] == pytest.approx(0.6) and np.diff(curve)[-1] < 0.3
 
 
-def test_roll_ins_have_the_distributions_of_dynamic_programming():
+def test_finite_mdp_roll_in_matches_exact_state_distributions():
     p, _, start = make_random_mdps(1, 3, 2, 0)
     policy = np.random.default_rng(0).dirichlet(np.ones(2), (1, 4, 3))
     n = 10_000
@@ -116,7 +116,7 @@ def test_roll_ins_have_the_distributions_of_dynamic_programming():
 
 
 @pytest.fixture
-def asked():
+def sampled_queries():
     """(MDPs, Q*, visited states) of one MDP, many times over."""
     n = 4000
     mdps = tuple(np.broadcast_to(array, (n, *array.shape[1:])) for array in make_random_mdps(1, 3, 2, 3))
@@ -125,8 +125,8 @@ def asked():
 
 
 @pytest.mark.parametrize("rollouts", [1, 4])
-def test_rolled_out_q_is_unbiased_and_more_roll_outs_are_less_noisy(asked, rollouts):
-    mdps, q_star, visited = asked
+def test_rolled_out_q_is_unbiased_with_variance_of_its_rollouts(sampled_queries, rollouts):
+    mdps, q_star, visited = sampled_queries
     drawn = finite_mdp.rolled_out(mdps, rollouts)(q_star, visited, np.random.default_rng(0))
     truth = q_star[0, np.arange(3), [2, 0, 1]]
     assert drawn.shape == (4000, 3, 2)
@@ -136,8 +136,8 @@ def test_rolled_out_q_is_unbiased_and_more_roll_outs_are_less_noisy(asked, rollo
     np.testing.assert_allclose(drawn[:, 2].var(axis=0), last * (1 - last) / rollouts, rtol=0.2)
 
 
-def test_bounded_noise_is_unbiased_and_bounded(asked):
-    _, q_star, visited = asked
+def test_bounded_noise_is_unbiased_and_within_its_width(sampled_queries):
+    _, q_star, visited = sampled_queries
     truth = q_star[0, np.arange(3), [2, 0, 1]]
     error = finite_mdp.bounded_noise(q_star, visited, np.random.default_rng(0), width=0.5) - truth
     assert 0.49 < np.abs(error).max() <= 0.5
@@ -146,7 +146,7 @@ def test_bounded_noise_is_unbiased_and_bounded(asked):
     np.testing.assert_allclose(wider, 2 * error, atol=1e-12)
 
 
-def test_the_table_of_a_policy():
+def test_probabilities_of_a_policy_equal_its_softmax_table():
     mdp = TabularSimulator(*(array[0] for array in make_random_mdps(1, 3, 2, 0)), horizon=2)
     policy = FeedForwardPolicy(6, CategoricalHead(2), hidden=())
     logits = (policy.network[0].weight + policy.network[0].bias[:, None]).detach()
@@ -154,7 +154,7 @@ def test_the_table_of_a_policy():
     np.testing.assert_allclose(finite_mdp.probabilities(policy, mdp), expected, atol=1e-6)
 
 
-def test_policy_gradient_counts_k_episodes_for_every_policy_from_the_uniform_one_on():
+def test_policy_gradient_counts_k_episodes_per_policy():
     mdps = make_random_mdps(2, 3, 2, 0)
     horizon = 2
     q_star = optimal_q(*mdps[:2], horizon)

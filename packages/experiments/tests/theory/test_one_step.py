@@ -10,12 +10,12 @@ from aggrevated_experiments.theory.one_step import exponentiated_gradient, hard_
 from aggrevated_experiments.theory.study import fit_slope, recorded_episodes
 
 
-def test_the_gap_by_hand():
+def test_hard_gap_matches_hand_computed_values():
     assert hard_gap(16, 4, 1600) == pytest.approx(0.05 * np.sqrt(np.log(4)))
     assert hard_gap(64, 16, 10) == 0.5
 
 
-def missed(looks, gap, actions):
+def miss_probability(looks, gap, actions):
     """Fano: the chance that the best of A actions is still missed after so many looks."""
     p = 0.5 - gap
     kl = sum(x * math.log(x / 0.5) for x in (p, 1 - p) if x > 0)
@@ -23,15 +23,15 @@ def missed(looks, gap, actions):
 
 
 @pytest.mark.parametrize(("states", "actions", "gap"), [(4, 16, 0.1), (3, 5, 0.5), (8, 64, 0.02)])
-def test_the_lower_bound_is_fano_s(states, actions, gap):
+def test_no_algorithm_below_equals_fano_bound(states, actions, gap):
     bound = no_algorithm_below(states, actions, 60, gap)
     total = 0.0
     for n in range(60):
-        total += gap * missed(n / states, gap, actions)
+        total += gap * miss_probability(n / states, gap, actions)
         assert bound[n] == pytest.approx(total, abs=1e-12)
 
 
-def test_the_number_of_looks_drawn_instead_of_its_mean_gives_no_smaller_bound():
+def test_no_algorithm_below_is_smaller_than_the_exact_expectation():
     """Jensen's inequality is what makes the bound simple; it errs on the safe side, and not by much."""
     states = 4
     actions = 16
@@ -40,12 +40,12 @@ def test_the_number_of_looks_drawn_instead_of_its_mean_gives_no_smaller_bound():
     exact = 0.0
     for n in range(episodes):
         chances = [math.comb(n, m) / states**m * (1 - 1 / states) ** (n - m) for m in range(n + 1)]
-        exact += gap * sum(chance * missed(m, gap, actions) for m, chance in enumerate(chances))
+        exact += gap * sum(chance * miss_probability(m, gap, actions) for m, chance in enumerate(chances))
     simple = no_algorithm_below(states, actions, episodes, gap)[-1]
     assert simple < exact < 1.2 * simple
 
 
-def test_it_is_a_slow_loop():
+def test_exponentiated_gradient_equals_loop_over_states():
     """The same luck; regret summed over all states in every episode."""
     trials = 2
     states = 3
@@ -69,7 +69,7 @@ def test_it_is_a_slow_loop():
             weights[i, s] *= np.exp(-eta * (luck[i] < means))
 
 
-def test_regret_is_between_the_lower_and_the_upper_bound():
+def test_one_step_regret_is_between_lower_and_upper_bound():
     states = 16
     actions = 16
     episodes = 2000
@@ -80,7 +80,7 @@ def test_regret_is_between_the_lower_and_the_upper_bound():
     assert (curve <= upper_bound(1, 1.0, states, actions, at)).all()
 
 
-def test_regret_grows_as_the_root_of_n_and_of_s():
+def test_one_step_regret_grows_as_the_root_of_n_and_of_s():
     def at_the_end(states, episodes):
         gap = hard_gap(states, 16, episodes)
         return exponentiated_gradient(20, states, 16, episodes, gap, seed=0).curve[:, -1].mean()

@@ -11,7 +11,7 @@ from aggrevated_experiments.theory.study import POINTS, Growth, Recorder, Regret
 from aggrevated_experiments.theory.tuning import APART, Tunable, choose_setting, settings_to_plot, tune
 
 
-def test_the_exponent_of_a_power_law_is_its_power():
+def test_growth_exponent_of_a_power_law_is_its_power():
     x = np.array([10.0, 100.0, 300.0, 5000.0])
     assert Growth("N", "law", x, 7 * x**0.37).exponent == pytest.approx(0.37, abs=1e-12)
     assert np.isfinite(Growth("N", "nothing lost", x, np.zeros(4)).exponent)
@@ -19,13 +19,13 @@ def test_the_exponent_of_a_power_law_is_its_power():
 
 
 @pytest.mark.parametrize("episodes", [1, 7, 200, 201, 12345])
-def test_a_curve_is_recorded_from_the_first_episode_to_the_last(episodes):
+def test_recorded_episodes_run_evenly_from_first_to_last(episodes):
     at = recorded_episodes(episodes)
     assert at[0] == 1 and at[-1] == episodes and len(at) == min(episodes, POINTS)
     assert len(set(np.diff(at))) <= 2  # evenly, up to rounding
 
 
-def test_the_recorder_adds_up():
+def test_recorder_accumulates_regret():
     recorder = Recorder(2, 1000)
     for n in range(1, 1001):
         recorder.add(n, np.array([1.0, n]))
@@ -46,9 +46,9 @@ def small_study():
     return Study("tree", "A tree", {"depth": 3}, episodes, regrets, bound, "bound", ("EG",), growths, more={"extra": 1})
 
 
-def test_the_facts_by_hand():
+def test_study_to_dict_matches_hand_computed_values():
     """The largest ratio is 3/4, at the second point of the second trial; UCB1 is not what the bound is for."""
-    facts = small_study().facts()
+    facts = small_study().to_dict()
     assert facts == {
         "experiment": "tree", "depth": 3, "regret": {"EG": 4.0, "UCB1": 50.0},
         "exponents": {"N": {"EG": 0.5}, "S": {"EG": 0.0}}, "bound": 10.0, "largest_ratio_to_bound": 0.75, "extra": 1,
@@ -60,7 +60,7 @@ def test_the_facts_by_hand():
     assert json.loads(json.dumps(facts)) == facts
 
 
-def test_who_is_ahead_is_said_only_where_the_interval_of_the_difference_says_it():
+def test_study_comparison_names_a_leader_only_if_the_interval_excludes_zero():
     found = small_study().comparison("EG", "UCB1")
     assert found == {
         "first": "EG", "second": "UCB1", "difference": -46.0, "difference_low": -47.0, "difference_high": -45.0,
@@ -70,7 +70,7 @@ def test_who_is_ahead_is_said_only_where_the_interval_of_the_difference_says_it(
     assert small_study().comparison("EG", "EG")["ahead"] is None
 
 
-def test_tuning_takes_the_least_mean_on_other_instances_and_shows_the_theorem_s_beside_it():
+def test_tune_selects_the_least_mean_regret_on_other_instances():
     asked = []
 
     def run(seed, setting):
@@ -90,14 +90,14 @@ def test_tuning_takes_the_least_mean_on_other_instances_and_shows_the_theorem_s_
         Tunable("EG", "step ×", (1.0, 10.0), run)
 
 
-def test_a_table_has_a_row_for_each_algorithm():
+def test_experiments_table_has_a_row_per_algorithm():
     eg, ucb = experiments.table(small_study())
     assert (eg.regret, eg.low, eg.high, eg.least, eg.most) == (4.0, 3.0, 5.0, 3.0, 5.0)
     assert (eg.exponent_n, eg.exponent_s) == pytest.approx((0.5, 0.0), abs=1e-12)
     assert ucb.algorithm == "UCB1" and ucb.exponent_n is None and ucb.exponent_s is None
 
 
-def test_growth_takes_the_mean_at_the_end_and_leaves_single_points_out():
+def test_experiments_growth_uses_final_means_and_drops_single_points():
     runs = {
         10: [Regret("a", np.array([[1.0, 2.0], [1.0, 4.0]]))],
         40: [Regret("a", np.array([[9.0, 6.0]])), Regret("b", np.ones((1, 1)))],
@@ -108,18 +108,18 @@ def test_growth_takes_the_mean_at_the_end_and_leaves_single_points_out():
     np.testing.assert_array_equal(only.x, [10.0, 40.0])
 
 
-def test_halvings():
+def test_halvings_lists_halved_episode_counts():
     assert experiments.halvings(1600, least=100) == [100, 200, 400, 800]
     assert experiments.halvings(1600, least=300) == [400, 800]
     assert experiments.halvings(1600, least=100, times=2) == [400, 800]
 
 
-def test_the_hard_gap_of_the_tree_by_hand():
+def test_tree_hard_gap_matches_hand_computed_values():
     assert experiments.hard_gap(5, 1600) == pytest.approx(0.05)
     assert experiments.hard_gap(9, 16) == 0.49
 
 
-def test_the_slowest_of_all_the_random_trees():
+def test_slowest_finds_the_slowest_random_tree():
     """With two uniform leaves half of the first policies are wrong, by 1/3 on average: a regret of 1/6."""
     assert experiments.slowest(2, seed=0) == (1, pytest.approx(1 / 6, abs=4 * 0.23 / np.sqrt(1000)))
     assert experiments.slowest(4, seed=0)[0] == 3

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from aggrevated.simulators.tabular import make_binary_tree
 from aggrevated_experiments.theory import tree
 from aggrevated_experiments.theory.bounds import special_lower_noisy, special_upper
 from aggrevated_experiments.theory.study import fit_slope, recorded_episodes
+from aggrevated_experiments.theory.tabular_problems import make_binary_tree
 
 
-def test_v_star_by_hand():
+def test_tree_v_star_matches_hand_computed_values():
     """Leaves .3 .7 | .6 .2."""
     trees = tree.Trees(np.array([[0.3, 0.7, 0.6, 0.2], [0.9, 0.8, 0.5, 0.5]]))
     np.testing.assert_array_equal(trees.v_star[0], [0.2, 0.3, 0.2, 0.3, 0.7, 0.6, 0.2])
@@ -17,7 +17,7 @@ def test_v_star_by_hand():
     assert trees.decisions == 2 and trees.trials == 2
 
 
-def test_v_star_is_that_of_the_dense_mdp():
+def test_tree_v_star_equals_that_of_the_dense_mdp():
     trees = tree.uniform_leaves(3, 5, seed=0)
     for means, v in zip(trees.means, trees.v_star, strict=True):
         q = make_binary_tree(means).q_star
@@ -26,14 +26,14 @@ def test_v_star_is_that_of_the_dense_mdp():
             np.testing.assert_array_equal(v[nodes], q[level, nodes].min(axis=1))
 
 
-def test_the_hard_instances_have_one_good_leaf():
+def test_one_good_leaf_makes_one_good_leaf_per_tree():
     means = tree.one_good_leaf(200, 5, 0.125, seed=0).means
     assert means.shape == (200, 16)
     assert ((means == 0.375).sum(axis=1) == 1).all() and ((means == 0.5).sum(axis=1) == 15).all()
     assert len(np.unique(means.argmin(axis=1))) == 16
 
 
-def test_uniform_leaves_are_uniform():
+def test_uniform_leaves_have_uniform_costs():
     means = tree.uniform_leaves(100, 7, seed=0).means
     assert means.shape == (100, 64) and means.min() >= 0 and means.max() <= 1
     assert abs(means.mean() - 0.5) < 4 / np.sqrt(12 * 6400) and abs(means.var() - 1 / 12) < 0.005
@@ -52,7 +52,7 @@ def test_follow_the_leader_finds_the_best_leaf_within_k_minus_1_episodes(depth):
     assert (regret.curve <= special_upper(depth, recorded_episodes(depth + 3))).all()
 
 
-def test_follow_the_leader_is_a_slow_loop_over_one_tree_at_a_time():
+def test_follow_the_leader_equals_loop_over_single_trees():
     trees = tree.uniform_leaves(30, 5, seed=4)
     episodes = 6
     policies = np.random.default_rng(9).integers(2, size=(30, 15), dtype=np.int8)
@@ -132,7 +132,7 @@ def all_leaves(weights, leaves, path, q, eta):
 
 @pytest.mark.parametrize("per_node", [False, True])
 @pytest.mark.parametrize("rollouts", [None, 1, 3])
-def test_the_value_at_the_root_is_the_cost_from_all_leaf_probabilities(rollouts, per_node):
+def test_tree_exponentiated_gradient_equals_explicit_leaf_probabilities(rollouts, per_node):
     trees = tree.uniform_leaves(3, 5, seed=2)
     quick = tree.exponentiated_gradient(trees, 40, 7, rollouts, per_node)
     np.testing.assert_allclose(quick.curve, slow_gradient(trees, 40, 7, rollouts, per_node), atol=1e-10)
@@ -141,7 +141,7 @@ def test_the_value_at_the_root_is_the_cost_from_all_leaf_probabilities(rollouts,
 
 
 @pytest.mark.parametrize("depth", [4, 8, 11])
-def test_regret_is_under_the_bound_in_every_trial_and_episode(depth):
+def test_tree_regret_stays_under_the_upper_bound(depth):
     """Theorem special_lower_noisy; and it learns, being far under the regret of the first policy."""
     episodes = 1000
     curve = tree.exponentiated_gradient(tree.one_good_leaf(10, depth, 0.25, seed=1), episodes, seed=1).curve
@@ -149,14 +149,14 @@ def test_regret_is_under_the_bound_in_every_trial_and_episode(depth):
     assert curve[:, -1].max() < 0.8 * episodes * 0.25 and (np.diff(curve, axis=1) >= 0).all()
 
 
-def test_regret_grows_as_the_root_of_n():
+def test_tree_regret_grows_as_the_root_of_n():
     episodes = np.array([250, 500, 1000, 2000])
     trees = tree.one_good_leaf(20, 6, 0.25, seed=1)
     at_the_end = [tree.exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
     assert fit_slope(np.log(episodes), np.log(at_the_end)) == pytest.approx(0.5, abs=0.07)
 
 
-def test_regret_grows_with_the_logarithm_of_s():
+def test_tree_regret_grows_with_the_logarithm_of_s():
     """As (ln S)^1 or so; from S = 15 to 1,023 a bandit's √S would grow 8-fold."""
     depths = np.array([4, 6, 8, 10])
     at_the_end = np.array(
@@ -169,7 +169,7 @@ def test_regret_grows_with_the_logarithm_of_s():
 # ---- episode by episode
 
 
-def test_follow_the_leader_with_noise_is_a_slow_loop_with_sums():
+def test_follow_the_leader_with_noise_equals_loop_with_sums():
     """The same luck: first the policy, then in each episode the roll-outs of both actions on the path."""
     means = np.array([0.2, 0.9, 0.6, 0.4, 0.5, 0.1, 0.7, 0.8])
     episodes = 40
@@ -199,7 +199,7 @@ def test_follow_the_leader_with_noise_is_a_slow_loop_with_sums():
 
 @pytest.mark.parametrize("rollouts", [None, 2])
 @pytest.mark.parametrize("episodes_of", [tree.iter_follow_the_leader, tree.iter_exponentiated_gradient])
-def test_episodes_are_paths_of_the_policy_and_lose_what_the_curve_says(episodes_of, rollouts):
+def test_tree_episodes_follow_the_policy_and_add_up_to_the_curve(episodes_of, rollouts):
     trees = tree.uniform_leaves(4, 5, seed=3)
     count = 60
     whole = {tree.iter_follow_the_leader: lambda: tree.follow_the_leader(trees, count, 8, rollouts)[0]}
@@ -221,7 +221,7 @@ def test_episodes_are_paths_of_the_policy_and_lose_what_the_curve_says(episodes_
     assert n == count - 1
 
 
-def test_a_larger_step_learns_faster_where_q_is_exact():
+def test_tree_exponentiated_gradient_learns_faster_with_larger_steps():
     trees = tree.one_good_leaf(10, 5, 0.25, seed=0)
     small, own, large = (
         tree.exponentiated_gradient(trees, 200, 0, rollouts=None, step=step).curve[:, -1].mean() for step in (0.5, 1, 4)

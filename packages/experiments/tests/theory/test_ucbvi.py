@@ -9,7 +9,7 @@ from aggrevated_experiments.theory.ucbvi import optimistic, ucbvi
 HORIZON = 3
 
 
-def experience(trials, visits, seed, states=3, actions=2):
+def make_experience(trials, visits, seed, states=3, actions=2):
     """(MDPs, counts, costs paid) after so many visits of every state and action."""
     transitions, costs, start = make_random_mdps(trials, states, actions, seed)
     generator = np.random.default_rng(seed)
@@ -20,7 +20,7 @@ def experience(trials, visits, seed, states=3, actions=2):
     )
 
 
-def test_by_hand():
+def test_optimistic_q_matches_hand_computed_values():
     """One state, H = 2. Action 0: tried 4 times, cost 3, width ½·√(4/4) = ½ a step; action 1: never tried."""
     q = optimistic(np.array([[[[4.0], [0.0]]]]), np.array([[[3.0, 0.0]]]), 2, scale=0.5, confidence=4.0)
     np.testing.assert_allclose(q[0, :, 0], [[0.0, 0.0], [0.25, 0.0]])  # at t = 0: ¾ + 0 − 2·½, not below 0
@@ -29,20 +29,20 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize("visits", [1, 10, 100])
-def test_it_is_below_q_star_everywhere_with_the_bonus_of_the_theory(visits):
-    mdps, counts, paid = experience(200, visits, seed=visits)
+def test_optimistic_q_is_below_q_star_with_the_theoretical_bonus(visits):
+    mdps, counts, paid = make_experience(200, visits, seed=visits)
     confidence = np.log(3 * 2 * HORIZON * 1000)
     q_star = optimal_q(*mdps[:2], HORIZON)
     assert (optimistic(counts, paid, HORIZON, 1.0, confidence) <= q_star + 1e-12).all()
     assert (optimistic(counts, paid, HORIZON, 0.0, confidence) > q_star).mean() > 0.1  # the bonus is what does it
 
 
-def test_it_is_q_star_after_very_many_visits():
-    mdps, counts, paid = experience(20, 10**7, seed=0)
+def test_optimistic_q_converges_to_q_star():
+    mdps, counts, paid = make_experience(20, 10**7, seed=0)
     np.testing.assert_allclose(optimistic(counts, paid, HORIZON, 0.1, 10.0), optimal_q(*mdps[:2], HORIZON), atol=2e-3)
 
 
-def test_it_ends_with_the_optimal_policy_of_a_small_mdp():
+def test_ucbvi_finds_the_optimal_policy_of_a_small_mdp():
     """Action 1 of state 0 is dear now and cheap later: a greedy learner would not try it."""
     transitions = np.zeros((1, 2, 2, 2))
     transitions[0, 0, 0] = transitions[0, 1, 1] = [1.0, 0.0]
@@ -55,7 +55,7 @@ def test_it_ends_with_the_optimal_policy_of_a_small_mdp():
     assert regret.curve[:, -1].min() > 0 and not regret.learns_from_expert
 
 
-def test_regret_starts_with_that_of_the_first_policy_and_is_never_negative():
+def test_ucbvi_regret_starts_with_the_first_policy_and_is_never_negative():
     """Nothing tried yet, everything costs 0: the first action everywhere."""
     mdps = make_random_mdps(10, 4, 3, 0)
     q_star = optimal_q(*mdps[:2], HORIZON)

@@ -8,7 +8,6 @@ from scipy.stats import binom
 
 from aggrevated.simulators.tabular import (
     greedy_policy,
-    make_binary_tree,
     make_random_mdps,
     optimal_q,
     policy_q_values,
@@ -19,6 +18,7 @@ from aggrevated.updates.tabular_exponentiated import exponentiated_step
 from aggrevated_experiments.theory import finite_mdp, tree
 from aggrevated_experiments.theory.bounds import DELTA, special_lower_noisy
 from aggrevated_experiments.theory.study import fit_slope
+from aggrevated_experiments.theory.tabular_problems import make_binary_tree
 
 # ---- the performance difference lemma
 
@@ -39,13 +39,13 @@ def expected_advantage(mdps, first, second):
     return np.einsum("nts,ntsa,ntsa->n", state_distributions(transitions, start, first), first, advantage)
 
 
-def test_the_performance_difference_lemma_holds_without_the_factor_h(pairs):
+def test_performance_difference_lemma_holds_without_the_factor_h(pairs):
     mdps, first, second, advantage = pairs
     difference = total_cost(*mdps, first) - total_cost(*mdps, second)
     np.testing.assert_allclose(difference, advantage, atol=1e-10, rtol=0)
 
 
-def test_as_the_paper_has_it_it_is_wrong_by_the_factor_h(pairs):
+def test_performance_difference_lemma_as_printed_is_off_by_the_factor_h(pairs):
     mdps, first, second, advantage = pairs
     difference = total_cost(*mdps, first) - total_cost(*mdps, second)
     apart = np.abs(difference) > 1e-3
@@ -53,7 +53,7 @@ def test_as_the_paper_has_it_it_is_wrong_by_the_factor_h(pairs):
     np.testing.assert_allclose((4 * advantage / difference)[apart], 4.0, rtol=1e-6)
 
 
-def test_regret_is_h_times_the_regret_in_the_loss(pairs):
+def test_cost_regret_is_h_times_the_regret_in_the_loss(pairs):
     """ℓₙ is an average over time, so here the H is right: μ(πₙ) − μ(π*) = H (ℓₙ(πₙ) − ℓₙ(π*))."""
     mdps, policy, _, _ = pairs
     transitions, costs, start = mdps
@@ -72,7 +72,7 @@ def test_regret_is_h_times_the_regret_in_the_loss(pairs):
 # ---- Eq. 2
 
 
-def terms_of_eq_2(mdp, expert_q, played, expert):
+def equation_2_terms(mdp, expert_q, played, expert):
     """(μ of each πₙ, μ(π*), ε_N, regret in ℓ a round), for πₙ [N, H, S, A] that were played and any expert."""
     p, c, start, horizon = mdp
     d = state_distributions(p, start, played)  # [N, H, S]
@@ -84,21 +84,21 @@ def terms_of_eq_2(mdp, expert_q, played, expert):
 
 
 @pytest.mark.parametrize("horizon", [2, 5, 10])
-def test_eq_2_needs_the_factor_h_before_both_terms(horizon):
+def test_equation_2_needs_the_factor_h_before_both_terms(horizon):
     """An expert far from optimal, policies half-way to being greedy in its Q: the mean of μ(πₙ) is
     μ(π*) − H ε_N + H · regret a round, and so they gain H times what Eq. 2 says."""
     p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 5))
     expert, *others = np.random.default_rng(0).dirichlet(np.ones(3), (21, horizon, 4))
     expert_q = policy_q_values(p, c, expert)
     played = 0.5 * np.stack(others) + 0.5 * greedy_policy(expert_q)
-    costs, of_expert, epsilon, regret = terms_of_eq_2((p, c, start, horizon), expert_q, played, expert)
+    costs, of_expert, epsilon, regret = equation_2_terms((p, c, start, horizon), expert_q, played, expert)
     assert epsilon > regret > 0.05
     assert costs.mean() == pytest.approx(of_expert + horizon * (regret - epsilon), abs=1e-10)
     assert abs(costs.mean() - (of_expert + regret - epsilon)) > 0.01
 
 
 @pytest.mark.parametrize("depth", [3, 6, 9])
-def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
+def test_equation_2_as_printed_is_violated_by_ftl_on_the_tree(depth):
     """From "always right", the best leaf leftmost: in K − 1 episodes FTL plays no policy below μ(π*) + gap, and its
     regret in ℓ is gap/H a round, which is all that Eq. 2 as printed leaves between π̂ and π*."""
     gap = 0.25
@@ -110,7 +110,7 @@ def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
         played.append(policy.copy())
         policy[t, 2**t - 1] = np.eye(2)[0]  # what FTL learns on this path: at the first mistake left is better
     expert = greedy_policy(mdp.q_star)
-    costs, of_expert, epsilon, regret = terms_of_eq_2(
+    costs, of_expert, epsilon, regret = equation_2_terms(
         (mdp.transitions, mdp.costs, mdp.start, horizon), mdp.q_star, np.stack(played), expert
     )
     assert epsilon == pytest.approx(0, abs=1e-12) and regret == pytest.approx(gap / horizon)
@@ -121,7 +121,7 @@ def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
 # ---- the scale of the Fisher matrix (with the library's scores: tests/losses/test_scores.py)
 
 
-def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():
+def test_equation_9_is_the_fisher_matrix_per_state_divided_by_h():
     """π(a|s) by a softmax of a table, every trajectory of H = 3 steps through two states with two actions."""
     p, _, start = (array[0] for array in make_random_mdps(1, 2, 2, 0))
     policy = np.random.default_rng(0).dirichlet(np.ones(2), 2)
@@ -144,7 +144,7 @@ def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():
     assert np.abs(per_state).max() > 0.05
 
 
-def test_the_step_of_delta_kl_moves_the_trajectories_by_h_squared_times_half_of_it():
+def test_delta_kl_step_changes_trajectory_kl_by_half_h_squared_delta_kl():
     """η = √(δ_KL / ∇ᵀδ) with Eq. 9: KL(ρ_{n+1} ‖ ρ_n) is H² δ_KL / 2, not δ_KL; here H = 3 and 3 states."""
     p, _, start = (array[0] for array in make_random_mdps(1, 3, 2, 0))
     generator = np.random.default_rng(0)
@@ -169,19 +169,19 @@ def test_the_step_of_delta_kl_moves_the_trajectories_by_h_squared_times_half_of_
 # ---- the step of the appendix
 
 
-def of_the_appendix(q_max, horizon, states, actions, episodes):
+def appendix_step(q_max, horizon, states, actions, episodes):
     return np.sqrt(q_max**2 * episodes * states * np.log(actions) / (2 * horizon**2))
 
 
-def test_the_step_of_the_appendix_grows_with_n_and_ours_shrinks():
+def test_appendix_step_grows_with_n_and_ours_shrinks():
     ours, theirs = (
-        np.array([step(2.0, 3, 8, 4, n) for n in (100, 400, 1600)]) for step in (finite_mdp.step_size, of_the_appendix)
+        np.array([step(2.0, 3, 8, 4, n) for n in (100, 400, 1600)]) for step in (finite_mdp.step_size, appendix_step)
     )
     np.testing.assert_allclose(ours[1:] / ours[:-1], 0.5)
     np.testing.assert_allclose(theirs[1:] / theirs[:-1], 2.0)
 
 
-def test_our_step_minimises_the_bound_and_that_of_the_appendix_makes_it_worse_than_nothing():
+def test_our_step_minimizes_the_bound_and_the_appendix_step_makes_it_vacuous():
     """The bound is H (S H ln A / μ + μ N Q² / (2 H)); no policy's regret is above H Q N."""
     q = 2.0
     h = 3
@@ -195,11 +195,11 @@ def test_our_step_minimises_the_bound_and_that_of_the_appendix_makes_it_worse_th
         ours = finite_mdp.step_size(q, h, s, a, n)
         assert bound(ours) == pytest.approx(h * q * np.sqrt(2 * s * np.log(a) * n))
         assert bound(ours) < min(bound(0.99 * ours), bound(1.01 * ours))
-        assert bound(of_the_appendix(q, h, s, a, n)) > h * q * n
+        assert bound(appendix_step(q, h, s, a, n)) > h * q * n
 
 
 @pytest.mark.parametrize("n", [1000, 4000])
-def test_with_the_step_of_the_appendix_eg_loses_linearly_where_costs_contradict_each_other(n):
+def test_appendix_step_gives_linear_regret_on_contradicting_costs(n):
     """One state, H = 1, costs (½, 0), (0, 1), (1, 0), (0, 1), …: a long step is always on the wrong side."""
     costs = np.array([[0.5, 0.0], *[[0.0, 1.0], [1.0, 0.0]] * (n // 2)])[:n]
     least = costs.sum(axis=0).min()
@@ -213,23 +213,23 @@ def test_with_the_step_of_the_appendix_eg_loses_linearly_where_costs_contradict_
         return total - least
 
     assert regret(finite_mdp.step_size(1.0, 1, 1, 2, n)) < np.sqrt(2 * np.log(2) * n)
-    assert regret(of_the_appendix(1.0, 1, 1, 2, n)) > 0.49 * n
+    assert regret(appendix_step(1.0, 1, 1, 2, n)) > 0.49 * n
 
 
 @pytest.mark.parametrize("n", [250, 1000])
-def test_on_random_mdps_long_steps_do_no_harm(n, monkeypatch):
+def test_long_steps_do_no_harm_on_random_mdps(n, monkeypatch):
     """Q* of a state and time is the same in every episode and never contradicts itself: the bound is too pessimistic
     there, and with the step of the appendix, which is nearly follow-the-leader, regret is smaller, not larger."""
     mdps = make_random_mdps(10, 4, 3, 0)
     noise = finite_mdp.rolled_out(mdps, 1)
     ours = [finite_mdp.exact(mdps, 3, n), finite_mdp.sampled(mdps, 3, n, 0, noise, "noisy")]
-    monkeypatch.setattr(finite_mdp, "step_size", of_the_appendix)
+    monkeypatch.setattr(finite_mdp, "step_size", appendix_step)
     theirs = [finite_mdp.exact(mdps, 3, n), finite_mdp.sampled(mdps, 3, n, 0, noise, "noisy")]
     for own, other in zip(ours, theirs, strict=True):
         assert (other.curve[:, -1] < 0.6 * own.curve[:, -1]).all()
 
 
-def test_the_sum_over_time_of_the_appendix_is_h_times_what_it_says():
+def test_appendix_sum_over_time_is_h_times_what_is_printed():
     """Σ_t (S ln A / μ + μ Q² N / (2 H²)) is at least Q √(2 S ln A N), for any μ; printed: (1/H) of that."""
     q = 2.0
     h = 5
@@ -243,7 +243,7 @@ def test_the_sum_over_time_of_the_appendix_is_h_times_what_it_says():
     assert least == pytest.approx(h * printed, rel=1e-6)
 
 
-def test_the_lemma_on_eg_does_not_hold_for_any_losses():
+def test_lemma_on_eg_needs_nonnegative_losses():
     """One round, 100 actions, a loss of −1 for one of them: regret .99, and the lemma allows .30; with 1 added, so
     that no loss is negative, it holds."""
     d = 100
@@ -265,7 +265,7 @@ def test_the_lemma_on_eg_does_not_hold_for_any_losses():
 
 
 @pytest.mark.parametrize("depth", [2, 8, 16])
-def test_no_step_gets_the_paper_s_first_root_out_of_the_lemma(depth):
+def test_lemma_on_eg_cannot_give_the_papers_first_root(depth):
     """The lemma: ln(2^D)/η + η N l²/2. Its least is l √(2 ln(2^D) N), which is above the paper's l √(ln(S) N)."""
     n = 1000
     logarithm = (depth - 1) * np.log(2)
@@ -277,7 +277,7 @@ def test_no_step_gets_the_paper_s_first_root_out_of_the_lemma(depth):
     assert ours == pytest.approx(least, rel=1e-6)
 
 
-def test_on_uniform_leaf_costs_regret_is_linear_while_n_is_below_s():
+def test_uniform_leaf_costs_give_linear_regret_while_n_is_below_s():
     """Depth 12 up to 4,000 episodes: an exponent above 0.9, and 0.5 or so where only one leaf is good."""
     episodes = np.array([1000, 4000])
 
@@ -300,33 +300,33 @@ def within_half(n, states):
 
 
 @pytest.mark.parametrize(("states", "n"), [(2, 10), (2, 40), (4, 40), (4, 160), (8, 160), (12, 640)])
-def test_hoeffding_gives_another_exponent_than_the_lower_bound_has(states, n):
+def test_hoeffding_exponent_differs_from_that_of_the_lower_bound(states, n):
     """ε = 1/(2S) makes 2 N ε² = N/(2S²), and two sides make two of it; as printed the chance would be greater."""
     printed = 1 - np.exp(-2 * n / states**2)
     follows = 1 - 2 * np.exp(-n / (2 * states**2))
     assert follows <= within_half(n, states) < printed
 
 
-def test_with_many_states_the_printed_exponent_is_true_though_it_does_not_follow():
+def test_printed_exponent_is_true_with_many_states():
     """Hoeffding's inequality does not know that N_i has a variance of N/S only: S = 16, N = 640."""
     assert within_half(640, 16) > 1 - np.exp(-2 * 640 / 16**2) > 1 - 2 * np.exp(-640 / (2 * 16**2))
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.25])
-def test_two_sides_of_hoeffding_s_inequality_need_its_factor_two(epsilon):
+def test_two_sided_hoeffding_needs_the_factor_two(epsilon):
     """One throw of a coin is off by ½ for sure, so that it is within ε with chance 0; printed: 1 − exp(−2ε²)."""
     assert 1 - np.exp(-2 * epsilon**2) > 0 >= 1 - 2 * np.exp(-2 * epsilon**2)
 
 
 @pytest.mark.parametrize(("states", "n"), [(1, 1), (2, 1), (2, 10), (8, 1), (8, 160), (64, 100), (64, 10_000)])
-def test_what_the_lower_bound_makes_of_it_holds_nevertheless(states, n):
+def test_lower_bound_conclusion_holds_nevertheless(states, n):
     """E√N_i is near √(N/S), which is above both the printed and the mended bound."""
     root = (binom.pmf(np.arange(n + 1), n, 1 / states) * np.sqrt(np.arange(n + 1))).sum()
     assert root >= np.sqrt(0.5 * n / states) * (1 - np.exp(-2 * n / states**2))
     assert root >= np.sqrt(0.5 * n / states) * (1 - 2 * np.exp(-n / (2 * states**2)))
 
 
-def test_against_a_fixed_expert_fair_coins_cost_nothing():
+def test_fair_coins_cost_nothing_against_a_fixed_expert():
     """The classic √(N ln A) is regret against the best action of hindsight. R_N is against π*, the best in the mean,
     and of coins that are all fair no algorithm has any: the instances need a gap, as `one_step.hard_gap` has it."""
     a = 16

@@ -28,7 +28,7 @@ SIMULATORS = [Keys(60, 5, 0), Keys(60, 5, 3), Keys(60, 6, 1), Keys(60, 9, 2), Ke
 every_grid = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda one: f"{one.size} with {one.doors} doors")
 
 
-class Plain:
+class PlainKeys:
     """One episode, by coordinates and sets."""
 
     def __init__(self, state, side):
@@ -64,7 +64,7 @@ class Plain:
         return None
 
 
-def visited(simulator, episodes=12, steps=25, greedy=0.5):
+def collect_states(simulator, episodes=12, steps=25, greedy=0.5):
     """States on the way of somebody who knows it and does not always care."""
     generator = np.random.default_rng(0)
     expert = BreadthFirst(simulator)
@@ -80,9 +80,9 @@ def visited(simulator, episodes=12, steps=25, greedy=0.5):
 
 
 @every_grid
-def test_every_layout_has_its_doors_and_keys_and_a_way_to_the_goal(simulator):
+def test_keys_layouts_have_doors_keys_and_a_way_to_the_goal(simulator):
     for state in simulator.reset(np.arange(60, dtype=np.uint64)):
-        plain = Plain(state, simulator.side)
+        plain = PlainKeys(state, simulator.side)
         things = [plain.here, plain.goal, *plain.keys]
         assert len(set(things)) == len(things) and not set(things) & (plain.walls | set(plain.doors))
         assert len(plain.doors) == len(plain.keys) == simulator.doors or simulator.size == 5
@@ -93,7 +93,7 @@ def test_every_layout_has_its_doors_and_keys_and_a_way_to_the_goal(simulator):
             assert plain.steps_to_go(plain.here, frozenset()) is None
 
 
-def test_layouts_differ_and_belong_to_their_seeds():
+def test_keys_layouts_differ_and_are_deterministic_per_seed():
     simulator = Keys(60, 8, 2)
     seeds = np.arange(50, dtype=np.uint64)
     states = simulator.reset(seeds)
@@ -102,15 +102,15 @@ def test_layouts_differ_and_belong_to_their_seeds():
 
 
 @every_grid
-def test_a_step_is_that_of_the_plain_loop(simulator):
-    states = visited(simulator)
+def test_keys_step_equals_plain_implementation(simulator):
+    states = collect_states(simulator)
     for action in range(4):
         following, cost, done = simulator.step(states, np.full(len(states), action))
         assert (cost == 1).all()
         np.testing.assert_array_equal(following[:, GOAL:], states[:, GOAL:])
         for before, after, ended in zip(states, following, done, strict=True):
-            plain = Plain(before, simulator.side)
-            reached = Plain(after, simulator.side)
+            plain = PlainKeys(before, simulator.side)
+            reached = PlainKeys(after, simulator.side)
             assert (reached.here, reached.carried) == plain.after(plain.here, plain.carried, action)
             assert ended == (reached.here == plain.goal)
             stood_in = [1 << c for cell, c in plain.doors.items() if cell == reached.here]
@@ -118,18 +118,18 @@ def test_a_step_is_that_of_the_plain_loop(simulator):
 
 
 @every_grid
-def test_q_star_is_what_a_search_from_each_state_finds(simulator):
-    states = visited(simulator, episodes=6)
+def test_breadth_first_q_equals_search_from_each_state(simulator):
+    states = collect_states(simulator, episodes=6)
     for state, told in zip(states, BreadthFirst(simulator).q(states), strict=True):
-        plain = Plain(state, simulator.side)
+        plain = PlainKeys(state, simulator.side)
         ways = [plain.after(plain.here, plain.carried, action) for action in range(4)]
         assert told.tolist() == [1 + plain.steps_to_go(*way) for way in ways]
 
 
 @every_grid
-def test_q_star_keeps_bellmans_equation(simulator):
+def test_breadth_first_q_satisfies_bellman_equation(simulator):
     """Q*(s, a) = 1 + min Q*(s', ·), and 1 where the goal is reached."""
-    states = visited(simulator, episodes=40)
+    states = collect_states(simulator, episodes=40)
     expert = BreadthFirst(simulator)
     q = expert.q(states)
     for action in range(4):
@@ -137,17 +137,17 @@ def test_q_star_keeps_bellmans_equation(simulator):
         np.testing.assert_array_equal(q[:, action], cost + np.where(done, 0, expert.q(following).min(axis=1)))
 
 
-def test_what_the_expert_says_of_a_state_hangs_on_no_other():
+def test_breadth_first_q_of_a_state_does_not_depend_on_the_batch():
     """It searches once for states of one episode in a row; shuffled, each is searched for by itself."""
     simulator = Keys(60, 8, 2)
-    states = visited(simulator)
+    states = collect_states(simulator)
     expert = BreadthFirst(simulator)
     order = np.random.default_rng(1).permutation(len(states))
     np.testing.assert_array_equal(expert.q(states)[order], expert.q(states[order]))
     np.testing.assert_array_equal(expert.q(states)[3:4], expert.q(states[3:4]))
 
 
-def test_the_expert_reaches_the_goal_in_as_many_steps_as_it_says():
+def test_breadth_first_expert_reaches_the_goal_in_predicted_steps():
     simulator = Keys(100, 8, 3)
     state = simulator.reset(np.arange(30, dtype=np.uint64))
     expert = BreadthFirst(simulator)
@@ -163,21 +163,21 @@ def test_the_expert_reaches_the_goal_in_as_many_steps_as_it_says():
 
 
 @every_grid
-def test_legal_is_what_leads_somewhere(simulator):
-    states = visited(simulator, episodes=40)
+def test_masked_keys_action_mask_allows_only_real_moves(simulator):
+    states = collect_states(simulator, episodes=40)
     legal = MaskedKeys(simulator.horizon, simulator.size, simulator.doors).action_mask(states)
     for state, told in zip(states, legal, strict=True):
-        plain = Plain(state, simulator.side)
+        plain = PlainKeys(state, simulator.side)
         assert told.tolist() == [plain.after(plain.here, plain.carried, a)[0] != plain.here for a in range(4)]
     best = BreadthFirst(simulator).act(states, 0)
     assert np.take_along_axis(legal, best[:, None], axis=1).all()  # the expert keeps to it
 
 
-def test_what_is_seen_is_around_and_by_a_compass():
+def test_keys_observation_has_window_compass_and_doors():
     simulator = Keys(60, 8, 2)
-    states = visited(simulator)
+    states = collect_states(simulator)
     for state, seen in zip(states, simulator.observe(states), strict=True):
-        plain = Plain(state, simulator.side)
+        plain = PlainKeys(state, simulator.side)
         y, x = plain.here
         locked = {cell for cell, colour in plain.doors.items() if colour not in plain.carried}
         around = range(-AROUND, AROUND + 1)

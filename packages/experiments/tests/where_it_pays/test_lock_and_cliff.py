@@ -12,7 +12,7 @@ from aggrevated_experiments.where_it_pays.simulators.lock import DIGITS, Lock, L
 SEEDS = np.arange(64, dtype=np.uint64)
 
 
-def test_of_all_combinations_one_opens_the_lock() -> None:
+def test_lock_opens_for_one_combination_only() -> None:
     lock = Lock(horizon=3, length=3)
     tried = np.array(list(product(range(DIGITS), repeat=3)))
     state = lock.reset(np.arange(len(tried)))
@@ -24,7 +24,7 @@ def test_of_all_combinations_one_opens_the_lock() -> None:
     assert returned.sum() == 1 and (tried[returned.argmax()] == lock.combination).all()
 
 
-def test_the_learner_does_not_see_whether_it_is_right_so_far() -> None:
+def test_lock_observation_hides_progress() -> None:
     lock = Lock(horizon=5, length=5)
     state = lock.reset(np.arange(DIGITS))
     state, _, _ = lock.step(state, np.arange(DIGITS))
@@ -32,29 +32,29 @@ def test_the_learner_does_not_see_whether_it_is_right_so_far() -> None:
     np.testing.assert_array_equal(lock.observe(state), np.tile(np.eye(5, dtype=np.float32)[1], (DIGITS, 1)))
 
 
-def test_combinations_hang_on_length_and_seed_only() -> None:
+def test_lock_combination_depends_on_length_and_seed_only() -> None:
     assert (Lock(9, 9, 1).combination == Lock(30, 9, 1).combination).all()
     assert not (Lock(9, 9, 1).combination == Lock(9, 9, 2).combination).all()
 
 
-def best_from(lock: Lock, state: np.ndarray) -> float:
+def least_cost(lock: Lock, state: np.ndarray) -> float:
     """The least cost to the end, by trying everything."""
     if state[0, 0] >= lock.length:
         return 0.0
-    return min(by_trying(lock, state, digit) for digit in range(DIGITS))
+    return min(cost_after_digit(lock, state, digit) for digit in range(DIGITS))
 
 
-def by_trying(lock: Lock, state: np.ndarray, digit: int) -> float:
+def cost_after_digit(lock: Lock, state: np.ndarray, digit: int) -> float:
     following, cost, _ = lock.step(state, np.array([digit]))
-    return float(cost[0]) + best_from(lock, following)
+    return float(cost[0]) + least_cost(lock, following)
 
 
 @pytest.mark.parametrize("state", [(t, right) for t in range(4) for right in (0, 1)])
-def test_the_locks_expert_is_brute_force(state: tuple[int, int]) -> None:
+def test_lock_expert_equals_brute_force(state: tuple[int, int]) -> None:
     lock = Lock(horizon=4, length=4)
     there = np.array([state])
     q = LockExpert(lock).q(there)[0]
-    np.testing.assert_array_equal(q, [by_trying(lock, there, digit) for digit in range(DIGITS)])
+    np.testing.assert_array_equal(q, [cost_after_digit(lock, there, digit) for digit in range(DIGITS)])
     assert q[LockExpert(lock).act(there, 0)[0]] == q.min()
 
 
@@ -69,7 +69,7 @@ def one_step(cell: int, wind: int, first: float, second: float, move: int) -> tu
     return min(after, world.WIDTH - 1), share * size, False
 
 
-def test_the_cliff_is_a_plain_loop() -> None:
+def test_cliff_step_equals_plain_implementation() -> None:
     cliff = Cliff()
     generator = np.random.default_rng(0)
     state = cliff.reset(SEEDS)
@@ -88,7 +88,7 @@ def test_the_cliff_is_a_plain_loop() -> None:
     assert fallen > 10
 
 
-def test_luck_of_the_cliff_is_as_it_says() -> None:
+def test_cliff_reset_has_the_declared_distribution() -> None:
     state = Cliff().reset(np.arange(40_000, dtype=np.uint64))
     winds = np.bincount(state[:, world.WIND].astype(int)) / len(state)
     np.testing.assert_allclose(winds, world.CHANCES, atol=0.01)
@@ -96,7 +96,7 @@ def test_luck_of_the_cliff_is_as_it_says() -> None:
         np.testing.assert_allclose(np.bincount(state[:, column].astype(int)) / len(state), 1 / many, atol=0.01)
 
 
-def test_the_cliffs_expert_keeps_bellmans_equation_and_has_no_ties() -> None:
+def test_cliff_expert_satisfies_bellman_equation_without_ties() -> None:
     cliff = Cliff(horizon=4)
     q = cliff.q_star
     levels = len(world.LEVELS)
@@ -118,7 +118,7 @@ def test_the_cliffs_expert_keeps_bellmans_equation_and_has_no_ties() -> None:
     assert (second_least - least > 1e-6).all() and CliffExpert(cliff).act(cliff.reset(SEEDS), 0).shape == (64,)
 
 
-def test_what_the_expert_of_the_cliff_expects_is_what_it_earns() -> None:
+def test_cliff_expert_q_equals_its_mean_cost() -> None:
     cliff = Cliff()
     state = cliff.reset(np.arange(4000, dtype=np.uint64))
     expert = CliffExpert(cliff)

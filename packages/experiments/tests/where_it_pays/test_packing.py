@@ -18,62 +18,62 @@ from aggrevated_experiments.where_it_pays.simulators.packing import (
 from aggrevated_experiments.where_it_pays.tasks.packing import PackingProblem
 
 
-def visited(simulator, episodes=20):
+def collect_states(simulator, episodes=20):
     """All states of episodes in which legal actions are drawn."""
     generator = np.random.default_rng(0)
     found = []
     state = simulator.reset(np.arange(episodes, dtype=np.uint64))
     for _ in range(simulator.items):
         found.append(state)
-        drawn = np.where(simulator.legal(state), generator.random((len(state), CAPACITY)), -1.0)
+        drawn = np.where(simulator.action_mask(state), generator.random((len(state), CAPACITY)), -1.0)
         state, _, _ = simulator.step(state, drawn.argmax(axis=1))
     return np.concatenate(found)
 
 
-def read(state):
+def parse_state(state):
     """(the rooms of all bins, the items that are left) of a state."""
     rooms = [room for room in range(CAPACITY) for _ in range(state[BINS + room])]
     return rooms, tuple(int(item) for item in state[ITEMS + state[PUT] :])
 
 
 @cache
-def every_way(rooms, items):
+def pack_by_brute_force(rooms, items):
     """The fewest new bins, by trying every bin for every item, in the order in which they come."""
     if not items:
         return 0
     item = items[0]
     rest = items[1:]
-    into = [every_way(put(rooms, room, item), rest) for room in set(rooms) if room >= item]
-    return min([*into, 1 + every_way(put((*rooms, CAPACITY), CAPACITY, item), rest)])
+    into = [pack_by_brute_force(put_item(rooms, room, item), rest) for room in set(rooms) if room >= item]
+    return min([*into, 1 + pack_by_brute_force(put_item((*rooms, CAPACITY), CAPACITY, item), rest)])
 
 
-def put(rooms, room, item):
+def put_item(rooms, room, item):
     left = list(rooms)
     left[left.index(room)] -= item
     return tuple(sorted(left))
 
 
 @pytest.mark.parametrize("items", [1, 4, 9])
-def test_q_star_is_the_best_of_every_way_to_pack(items):
+def test_exact_packing_q_equals_brute_force(items):
     simulator = Packing(items, items)
-    states = visited(simulator)
+    states = collect_states(simulator)
     told = ExactPacking(simulator).q(states)
     legal = simulator.action_mask(states)
     for state, q, fits in zip(states, told, legal, strict=True):
-        rooms, (item, *rest) = read(state)
+        rooms, (item, *rest) = parse_state(state)
         assert fits.tolist() == [room >= item and (room == CAPACITY or room in rooms) for room in range(1, 11)]
         for room in range(1, CAPACITY + 1):
             new = room == CAPACITY
             if fits[room - 1]:
-                there = put((*rooms, CAPACITY) if new else tuple(rooms), room, item)
-                assert q[room - 1] == new + every_way(there, tuple(rest))
+                there = put_item((*rooms, CAPACITY) if new else tuple(rooms), room, item)
+                assert q[room - 1] == new + pack_by_brute_force(there, tuple(rest))
             else:
                 assert q[room - 1] == items + 1
 
 
-def test_q_star_keeps_bellmans_equation():
+def test_exact_packing_q_satisfies_bellman_equation():
     simulator = Packing(14, 14)
-    states = visited(simulator)
+    states = collect_states(simulator)
     expert = ExactPacking(simulator)
     q = expert.q(states)
     legal = simulator.action_mask(states)
@@ -85,7 +85,7 @@ def test_q_star_keeps_bellmans_equation():
         np.testing.assert_array_equal(q[rows, action], cost + least)
 
 
-def test_in_which_order_items_come_changes_nothing_for_whoever_knows_them_all():
+def test_exact_packing_value_does_not_depend_on_item_order():
     simulator = Packing(13, 13)
     states = simulator.reset(np.arange(30, dtype=np.uint64))
     turned = states.copy()
@@ -94,22 +94,22 @@ def test_in_which_order_items_come_changes_nothing_for_whoever_knows_them_all():
     np.testing.assert_array_equal(expert.q(states).min(axis=1), expert.q(turned).min(axis=1))
 
 
-def test_a_step_moves_one_bin_and_counts_the_new_ones():
+def test_packing_step_fills_one_bin_and_counts_new_ones():
     simulator = Packing(9, 9)
-    states = visited(simulator)
+    states = collect_states(simulator)
     legal = simulator.action_mask(states)
     for action in range(CAPACITY):
         rows = np.flatnonzero(legal[:, action])
         following, cost, done = simulator.step(states[rows], np.full(len(rows), action))
         for before, after, paid, ended in zip(states[rows], following, cost, done, strict=True):
-            rooms, (item, *rest) = read(before)
+            rooms, (item, *rest) = parse_state(before)
             new = action + 1 == CAPACITY
-            expected = put((*rooms, CAPACITY) if new else tuple(rooms), action + 1, item)
+            expected = put_item((*rooms, CAPACITY) if new else tuple(rooms), action + 1, item)
             assert sorted(room for room in range(CAPACITY) for _ in range(after[BINS + room])) == list(expected)
             assert paid == new and ended == (not rest)
 
 
-def test_what_is_seen_does_not_hang_on_how_many_items_were_put_away_before():
+def test_packing_observation_does_not_depend_on_items_packed_before():
     """Two states with the same bins and items left are seen alike, but for the share that is left."""
     short = Packing(3, 3)
     long = Packing(5, 5)
@@ -128,13 +128,13 @@ def test_what_is_seen_does_not_hang_on_how_many_items_were_put_away_before():
     assert one[15:21].tolist() == [pytest.approx(2 / 3), 0, 0, 0, 0, 0]
 
 
-def test_items_are_of_all_sizes_alike():
+def test_packing_items_have_uniform_sizes():
     items = Packing(50, 50).reset(np.arange(400, dtype=np.uint64))[:, ITEMS:]
     shares = np.bincount(items.ravel(), minlength=LARGEST + 1)[SMALLEST:] / items.size
     np.testing.assert_allclose(shares, 1 / 6, atol=0.01)
 
 
-def test_rules_of_thumb_by_hand():
+def test_packing_heuristics_match_hand_computed_values():
     items = np.array([6, 5, 4, 5, 2, 7])  # first fit: 6 4 | 5 5 | 2 7
     assert first_fit(items) == 3 and lower_bound(items) == 3
     assert first_fit(np.array([4, 5, 6, 5])) == 3 and lower_bound(np.array([4, 5, 6, 5])) == 2
@@ -148,15 +148,15 @@ def test_rules_of_thumb_by_hand():
     assert bins == 3
 
 
-def test_no_rule_and_no_bound_is_on_the_wrong_side_of_the_optimum():
+def test_packing_optimum_is_between_lower_bound_and_first_fit():
     simulator = Packing(12, 12)
     states = simulator.reset(np.arange(100, dtype=np.uint64))
     best = ExactPacking(simulator).q(states).min(axis=1)
     assert all(lower_bound(own[ITEMS:]) <= few <= first_fit(own[ITEMS:]) for own, few in zip(states, best, strict=True))
 
 
-def test_an_episode_ends_with_its_items_wherever_it_was_to_be_cut():
-    world = PackingProblem(items=8)
-    assert world.fill_defaults(1, ()).horizon == 8 == world.fill_defaults(1, ()).simulator.horizon
+def test_packing_problem_horizon_is_at_most_the_item_count():
+    problem = PackingProblem(items=8)
+    assert problem.fill_defaults(1, ()).horizon == 8 == problem.fill_defaults(1, ()).simulator.horizon
     assert PackingProblem(items=8, horizon=20).fill_defaults(1, ()).horizon == 8
     assert PackingProblem(items=8, horizon=5).fill_defaults(1, ()).horizon == 5

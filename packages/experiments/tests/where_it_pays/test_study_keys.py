@@ -22,7 +22,7 @@ METHODS = {"AggreVaTeD (exponentiated)": KEYS.methods["AggreVaTeD (exponentiated
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], JsonDict, str]:
+def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], JsonDict, str]:
     folder = tmp_path_factory.mktemp("keys")
     request = Request(trials=2, out=folder / "runs")
     figure = replace(KEYS, cases=CASES, methods=METHODS, settings=SMALL)
@@ -33,21 +33,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], Jso
     return groups, json.loads((folder / "pays-keys.json").read_text()), (folder / "pays-keys.md").read_text()
 
 
-def counted(run: Run) -> float:
+def blocked_share(run: Run) -> float:
     """The share of steps after which one is where one was; of the last of an episode by taking it again."""
-    world = run.config.problem
+    problem = run.config.problem
     fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
-    simulator = Keys(world.horizon, world.size, world.doors)  # type: ignore[attr-defined]
+    simulator = Keys(problem.horizon, problem.grid_size, problem.doors)  # type: ignore[attr-defined]
     found = roll_in(run.config.built_problem.simulator, RollInPolicy(None, run.policy.actor()), fresh)
     states = found.states[found.mask]
     following, _, _ = simulator.step(states, found.actions[found.mask])
     return float(np.mean(following[:, POSITION] == states[:, POSITION]))
 
 
-def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], JsonDict, str]) -> None:
-    groups, facts, page = made
+def test_keys_study_reports_the_share_of_blocked_moves(study_report: tuple[list[list[Run]], JsonDict, str]) -> None:
+    groups, facts, page = study_report
     shares = [method["blocked_moves_stay"]["share"] for case in facts["cases"] for method in case["methods"]]
-    assert shares[:2] == pytest.approx([np.mean([counted(run) for run in runs]) for runs in groups[:2]])
+    assert shares[:2] == pytest.approx([np.mean([blocked_share(run) for run in runs]) for runs in groups[:2]])
     assert shares[0] > shares[1]
     assert shares[2:] == [0, 0]  # where there are none
     assert f"| AggreVaTeD (exponentiated) | {shares[0]:.3f} (" in page
@@ -55,6 +55,8 @@ def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], JsonDict, s
     assert f"DAgger earns {told[0]:+.2f} (" in page and f"and {told[1]:+.2f} (" in page
 
 
-def test_the_last_case_differs_in_that_only(made: tuple[list[list[Run]], JsonDict, str]) -> None:
-    groups, _, _ = made
+def test_keys_study_last_case_differs_in_blocked_moves_only(
+    study_report: tuple[list[list[Run]], JsonDict, str],
+) -> None:
+    groups, _, _ = study_report
     assert groups[2][0].config == groups[0][0].config.with_settings(blocked_moves_stay=False)

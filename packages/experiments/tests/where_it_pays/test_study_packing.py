@@ -25,7 +25,7 @@ EPISODES = 20
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
+def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
     folder = tmp_path_factory.mktemp("packing")
     request = Request(trials=2, out=folder / "runs")
     groups = FIGURE.runs(request)
@@ -38,12 +38,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
     return folder, json.loads((folder / "pays-packing.json").read_text())
 
 
-def test_it_is_found_by_its_name() -> None:
+def test_find_figure_finds_the_packing_study() -> None:
     assert find_figure("pays-packing") is PACKING
 
 
-def test_every_trial_is_tested_with_every_number_of_items(made: tuple[Path, JsonDict]) -> None:
-    _, facts = made
+def test_packing_study_tests_every_trial_with_every_item_count(study_report: tuple[Path, JsonDict]) -> None:
+    _, facts = study_report
     assert [case["items"] for case in facts["larger"]] == [12, 24]
     for case in facts["larger"]:
         assert [method["label"] for method in case["methods"]] == list(TWO)
@@ -54,8 +54,8 @@ def test_every_trial_is_tested_with_every_number_of_items(made: tuple[Path, Json
                 assert trial["exact"] <= min(trial["bins"], trial["best_fit"], trial["first_fit"])
 
 
-def test_rules_of_thumb_are_measured_on_the_episodes_of_the_trial(made: tuple[Path, JsonDict]) -> None:
-    _, facts = made
+def test_packing_study_measures_heuristics_on_the_same_episodes(study_report: tuple[Path, JsonDict]) -> None:
+    _, facts = study_report
     simulator = Packing(12, 12)
     fresh = derive_seeds(1, SeedPurpose.TEST, 0, EPISODES)
     trial = facts["larger"][0]["methods"][0]["trials"][1]
@@ -63,8 +63,8 @@ def test_rules_of_thumb_are_measured_on_the_episodes_of_the_trial(made: tuple[Pa
     assert trial["exact"] == -evaluate_returns(ExactPacking(simulator), simulator, fresh)[0].mean()
 
 
-def test_percentages_are_above_the_bound_and_differences_paired(made: tuple[Path, JsonDict]) -> None:
-    _, facts = made
+def test_packing_study_reports_percentages_and_paired_differences(study_report: tuple[Path, JsonDict]) -> None:
+    _, facts = study_report
     method = facts["larger"][1]["methods"][0]
     above = [100 * (one["bins"] / one["lower_bound"] - 1) for one in method["trials"]]
     fitted = [100 * (one["best_fit"] / one["lower_bound"] - 1) for one in method["trials"]]
@@ -72,20 +72,20 @@ def test_percentages_are_above_the_bound_and_differences_paired(made: tuple[Path
     assert method["to_best_fit"]["difference"] == pytest.approx(np.mean(above) - np.mean(fitted))
 
 
-def test_the_page_has_its_tables_and_the_answer(made: tuple[Path, JsonDict]) -> None:
-    folder, facts = made
+def test_packing_study_page_has_tables_and_answer(study_report: tuple[Path, JsonDict]) -> None:
+    folder, facts = study_report
     page = (folder / "pays-packing.md").read_text()
     assert facts["answer"] in page and "| items | method |" in page and "| items | best fit | first fit |" in page
     assert (folder / "pays-packing.png").stat().st_size > 10_000
 
 
-def test_what_is_said_beside_best_fit_follows_from_the_intervals() -> None:
-    def case(items: int, low: float, high: float) -> JsonDict:
+def test_beside_best_fit_sentence_follows_from_the_intervals() -> None:
+    def make_case(items: int, low: float, high: float) -> JsonDict:
         return {
             "items": items,
             "methods": [{"label": "X", "to_best_fit": {"difference": (low + high) / 2, "low": low, "high": high}}],
         }
 
-    said = beside_best_fit([case(12, -2.0, -1.0), case(20, -1.0, 0.5), case(40, 1.0, 2.0)])
+    said = beside_best_fit([make_case(12, -2.0, -1.0), make_case(20, -1.0, 0.5), make_case(40, 1.0, 2.0)])
     assert "X takes fewer with 12 (-1.50, -2.00 to -1.00) and more with 40 (+1.50, +1.00 to +2.00) items." in said
-    assert "X is not told apart." in beside_best_fit([case(20, -1.0, 0.5)])
+    assert "X is not told apart." in beside_best_fit([make_case(20, -1.0, 0.5)])

@@ -105,7 +105,7 @@ class PageReader:
     """Reads files."""
 
     reads: Reads
-    card: JsonDict = field(default_factory=dict)
+    metadata: JsonDict = field(default_factory=dict)
 
     def parse(self, file: Path | str) -> ParsedPage:
         """The page in one file: InkML, a picture or a PDF. A `DataError` where there is none."""

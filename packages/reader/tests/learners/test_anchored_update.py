@@ -32,45 +32,45 @@ class PlusOne:
         self.times = state["times"]
 
 
-def zeros() -> nn.Linear:
+def make_zero_layer() -> nn.Linear:
     policy = nn.Linear(3, 2)
     for own in policy.parameters():
         nn.init.zeros_(own)
     return policy
 
 
-def walked(update: Any, policy: Any, times: int) -> Tensor:
+def apply_updates(update: Any, policy: Any, times: int) -> Tensor:
     for _ in range(times):
         update(policy, None, None, None)
     return get_weights(policy)
 
 
 @pytest.mark.parametrize("anchor_weight", [0.0, 0.25, 0.5])
-def test_gradients_are_taken_where_the_steps_lead_and_the_policy_stays_behind(anchor: float) -> None:
+def test_anchored_update_takes_gradients_at_the_inner_weights(anchor_weight: float) -> None:
     inner: Any = PlusOne()
-    policy = zeros()
-    assert walked(AnchoredUpdate(inner, anchor), policy, 3).tolist() == [3 * (1 - anchor)] * 8
+    policy = make_zero_layer()
+    assert apply_updates(AnchoredUpdate(inner, anchor_weight), policy, 3).tolist() == [3 * (1 - anchor_weight)] * 8
     assert inner.seen == [0.0, 1.0, 2.0]
 
 
-def test_it_goes_on_from_its_state_with_the_same_bits() -> None:
+def test_anchored_update_resumes_bit_identically() -> None:
     inner: Any = PlusOne()
     update = AnchoredUpdate(inner, 0.25)
-    policy = zeros()
-    walked(update, policy, 2)
+    policy = make_zero_layer()
+    apply_updates(update, policy, 2)
     kept = update.state()
     weights = get_weights(policy)
-    expected = walked(update, policy, 1)
+    expected = apply_updates(update, policy, 1)
     other: Any = PlusOne()
     again = AnchoredUpdate(other, 0.25)
-    fresh = zeros()
+    fresh = make_zero_layer()
     again.restore(kept)
     with torch.no_grad():
         for own, part in zip(fresh.parameters(), (weights[:6].view(2, 3), weights[6:]), strict=True):
             own.copy_(part)
-    assert torch.equal(walked(again, fresh, 1), expected) and other.times == 3
+    assert torch.equal(apply_updates(again, fresh, 1), expected) and other.times == 3
 
 
-def test_its_settings_are_those_of_the_regular_update_and_one_more() -> None:
+def test_anchored_settings_extend_the_regular_update_settings() -> None:
     built = AnchoredSettings(learning_rate=0.5, anchor_weight=0.1).build(0)
     assert built.anchor == 0.1 and built.inner.learning_rate == 0.5

@@ -14,7 +14,7 @@ from aggrevated_reader.learners.expected_cost import (
 )
 
 
-def test_the_loss_is_least_at_the_means():
+def test_expected_costs_loss_is_minimal_at_the_means():
     """A state in which an action costs 0, 0, 1 and 3, and the other makes an arc that is wrong once in four times."""
     torch.manual_seed(0)
     head = ExpectedCosts(2, 2, width=8)
@@ -31,7 +31,7 @@ def test_the_loss_is_least_at_the_means():
     assert second.doubts[0] == pytest.approx(0.25, abs=0.01)
 
 
-def test_what_is_not_known_does_not_count():
+def test_expected_costs_loss_ignores_unknown_actions():
     head = ExpectedCosts(2, 2)
     state = torch.ones(1, 2)
     known = torch.tensor([[True, False]])
@@ -40,7 +40,7 @@ def test_what_is_not_known_does_not_count():
 
 
 @pytest.mark.parametrize(("family", "draw"), [(poisson, "poisson"), (logistic, "yes")])
-def test_a_slope_and_a_level_are_found_again(family, draw):
+def test_fitted_recovers_slope_and_intercept(family, draw):
     generator = np.random.default_rng(0)
     x = generator.normal(-1.0, 1.5, 20_000)
     mean, _ = family(0.6 * x + 0.4)
@@ -48,11 +48,11 @@ def test_a_slope_and_a_level_are_found_again(family, draw):
     assert fitted(x, y.astype(float), family) == pytest.approx([0.6, 0.4], abs=0.05)
 
 
-def test_without_examples_nothing_is_corrected():
+def test_fitted_without_examples_is_the_identity():
     assert fitted(np.zeros(0), np.zeros(0), logistic) == [1.0, 0.0]
 
 
-def test_corrected_doubts_are_as_large_as_errors_are_frequent():
+def test_expected_costs_calibrate_arc_errors_to_their_frequency():
     generator = np.random.default_rng(1)
     head = ExpectedCosts(2, 2)
     logits = generator.normal(-3.0, 2.0, 20_000)  # too sure: the truth is half as far out

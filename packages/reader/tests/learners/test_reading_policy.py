@@ -30,22 +30,22 @@ HEADS = np.concatenate([gold[1 : n + 1] for gold, n in zip(PAGES.gold, PAGES.len
 NAMES = np.random.default_rng(3).integers(0, 3, len(HEADS))
 
 
-def learner(answers=True, **settings):
+def make_reading_policy(answers=True, **settings):
     policy = reader("reading", PAGES, **settings)
     return policy.with_answers(NAMES, HEADS) if answers else policy
 
 
-def found(policy, n=1):
+def roll_in_with_costs(policy, n=1):
     """(parses by the policy, A* of every action)."""
     parses = trajectories(PAGES, policy, n=n)
     return parses, AdvantageOracle(QStarOracle(PARSER.expert))(parses)
 
 
-def test_the_gradient_of_what_is_learned_along_agrees_with_finite_differences():
+def test_auxiliary_loss_gradient_agrees_with_finite_differences():
     """Along the gradient of each weight, where the slope is its length."""
-    policy = learner()
-    parses, costs = found(policy)
-    arrays = [torch.from_numpy(x) for x in (parses.observations, parses.mask, parses.legal, costs.values)]
+    policy = make_reading_policy()
+    parses, costs = roll_in_with_costs(policy)
+    arrays = [torch.from_numpy(x) for x in (parses.observations, parses.mask, parses.action_mask, costs.values)]
     weights = dict(policy.named_parameters())
     gradients = torch.autograd.grad(policy.auxiliary_loss(*arrays), list(weights.values()), materialize_grads=True)
     lengths = {name: float(gradient.norm()) for name, gradient in zip(weights, gradients, strict=True)}
@@ -63,9 +63,9 @@ def test_the_gradient_of_what_is_learned_along_agrees_with_finite_differences():
     assert min(length for length in lengths.values() if length) > 0.01
 
 
-def test_updates_add_it_to_their_own_gradient_and_report_their_own_loss():
-    policy = learner()
-    parses, costs = found(policy)
+def test_loss_and_gradient_adds_the_auxiliary_gradient_only():
+    policy = make_reading_policy()
+    parses, costs = roll_in_with_costs(policy)
     value, plain = loss_and_gradient(policy, all_actions_loss, parses, costs)
     same, both = loss_and_gradient(policy, all_actions_loss, parses, costs, along=costs)
     total = auxiliary_loss(policy, parses, costs)
@@ -81,9 +81,9 @@ def test_updates_add_it_to_their_own_gradient_and_report_their_own_loss():
     [RegularUpdate(0.02), ExponentiatedUpdate(steps=40), FollowTheLeaderUpdate(steps=40)],
     ids=lambda u: type(u).__name__,
 )
-def test_every_update_that_fits_teaches_names(update):
-    policy = learner()
-    parses, costs = found(policy)
+def test_updates_teach_symbol_names_to_reading_policy(update):
+    policy = make_reading_policy()
+    parses, costs = roll_in_with_costs(policy)
     if isinstance(update, FollowTheLeaderUpdate):
         parses, costs = demonstrated(PAGES)
     before = policy.misnamed(torch.from_numpy(parses.observations), policy.look(pages_of(parses))[0]).item()
@@ -97,19 +97,19 @@ def pages_of(parses):
     return torch.from_numpy(parses.observations[:, 0, 0]).long()
 
 
-def test_without_answers_nothing_is_learned_along():
-    policy = learner(answers=False)
-    parses, costs = found(policy)
+def test_auxiliary_loss_without_answers_is_zero():
+    policy = make_reading_policy(answers=False)
+    parses, costs = roll_in_with_costs(policy)
     assert auxiliary_loss(policy, parses, costs) == 0.0
     for kind in ("contextual", "lstm", "reactive"):
         assert auxiliary_loss(reader(kind, PAGES), parses, costs) == 0.0
 
 
-def test_what_it_remembers_of_the_last_look_is_not_taken_for_another():
+def test_auxiliary_loss_does_not_reuse_cache_of_other_observations():
     """`along` uses what `distribution` saw only of the same observations; a copy of the policy has none of it."""
-    policy = learner()
-    one, costs = found(policy)
-    other, other_costs = found(policy, n=2)
+    policy = make_reading_policy()
+    one, costs = roll_in_with_costs(policy)
+    other, other_costs = roll_in_with_costs(policy, n=2)
     fresh = auxiliary_loss(policy, other, other_costs).item()
     all_actions_loss(policy, one, costs)
     assert auxiliary_loss(policy, other, other_costs).item() == fresh
@@ -117,9 +117,9 @@ def test_what_it_remembers_of_the_last_look_is_not_taken_for_another():
     assert deepcopy(policy)._latest is None and policy._latest is not None
 
 
-def test_wrong_arcs_are_those_that_are_not_in_the_tree():
-    policy = learner()
-    parses, _ = found(policy)
+def test_wrong_arcs_are_those_missing_from_the_gold_tree():
+    policy = make_reading_policy()
+    parses, _ = roll_in_with_costs(policy)
     wrong = policy.wrong(torch.from_numpy(parses.observations)).numpy()
     for lane, t in zip(*np.nonzero(parses.mask), strict=True):
         page, s, _, _, b = parses.observations[lane, t, :5].astype(int)
@@ -129,37 +129,37 @@ def test_wrong_arcs_are_those_that_are_not_in_the_tree():
         assert wrong[lane, t, 1] == (float(gold[s] != b) if s else NO_ARC_TARGET)
 
 
-def test_names_are_kept_as_bytes_and_found_again():
+def test_symbol_names_survive_conversion_to_bytes():
     names = choose_class_names(["×", "x", "\\alpha", "x", "", "a" * 99])
     assert names == ("\\alpha", "x", "×") and names_from_bytes(names_to_bytes(names)) == names
     assert symbol_class_indices(["x", "?", "×"], names).tolist() == [1, UNKNOWN, 2]
-    policy = learner().with_names(names)
+    policy = make_reading_policy().with_names(names)
     blank = reader("reading", PAGES, seed=5)
     blank.load_state_dict(policy.state_dict())
     assert blank.classes == names
 
 
-def test_only_classes_with_a_name_are_given():
-    policy = learner()
+def test_named_gives_only_classes_with_a_name():
+    policy = make_reading_policy()
     number, likely = policy.named(np.arange(24))
     assert len(number) == PAGES.lengths.sum() and set(number) <= {0, 1, 2} and (likely >= 1 / 3 - 1e-6).all()
 
 
-def test_pages_in_a_row_are_read_as_those_in_a_table():
-    policy = learner()
+def test_with_pages_reads_packed_features_like_padded_ones():
+    policy = make_reading_policy()
     table = features_of(PAGES)
     in_a_row = table[np.arange(PAGES.most) < PAGES.lengths[:, None]]
-    parses, _ = found(policy)
-    arrays = [torch.from_numpy(x) for x in (parses.observations, parses.mask, parses.legal)]
+    parses, _ = roll_in_with_costs(policy)
+    arrays = [torch.from_numpy(x) for x in (parses.observations, parses.mask, parses.action_mask)]
     expected = policy.distribution(*arrays).probs.detach()
     policy.with_pages(in_a_row, PAGES.lengths)
     torch.testing.assert_close(policy.distribution(*arrays).probs.detach(), expected)
     np.testing.assert_array_equal(trajectories(PAGES, policy).actions, parses.actions)
 
 
-def test_names_are_as_sure_as_they_are_right():
+def test_correct_names_calibrates_name_confidence():
     """Where the logits are far too large, and right in two of three cases, they are made smaller."""
-    policy = learner()
+    policy = make_reading_policy()
     with torch.no_grad():
         policy.naming_head[2].weight *= 0.0
         policy.naming_head[2].bias[:3] = torch.tensor([8.0, 0.0, 0.0])
@@ -169,6 +169,6 @@ def test_names_are_as_sure_as_they_are_right():
     assert abs(policy.named(np.arange(24))[1].mean() - 2 / 3) < 0.25
 
 
-def test_names_that_would_move_a_terminal_are_refused() -> None:
+def test_names_from_bytes_rejects_terminal_escape_codes() -> None:
     with pytest.raises(ValueError, match="cannot be printed"):
         names_from_bytes(names_to_bytes(["x", "\x1b[2J"]))

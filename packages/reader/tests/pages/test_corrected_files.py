@@ -26,23 +26,23 @@ PAGES = generate_pages(24, 77, structures=False)
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def use_few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pages beside those that matter here."""
     for name, count in (("BESIDE", 20), ("CHOSEN_ON", 6), ("REPORTED", 5), ("OWN", 12), ("OWN_CHOSEN_ON", 8)):
         monkeypatch.setattr(corrected_pages_problem, name, count)
 
 
-def saved(folder: Path, pages: list[Page], **kept: bool) -> Path:
+def save_pages(folder: Path, pages: list[Page], **kept: bool) -> Path:
     folder.mkdir(exist_ok=True)
     for page in pages:
         (folder / f"{page.name}.inkml").write_bytes(to_inkml(page, **kept))
     return folder
 
 
-def test_pages_that_nobody_confirmed_are_left_out_counted_and_said(tmp_path: Path) -> None:
-    folder = saved(tmp_path / "pages", PAGES[:3])
-    saved(folder, PAGES[3:5], heads=False)
-    saved(folder, PAGES[5:6], groups=False)
+def test_read_folder_counts_and_describes_unconfirmed_pages(tmp_path: Path) -> None:
+    folder = save_pages(tmp_path / "pages", PAGES[:3])
+    save_pages(folder, PAGES[3:5], heads=False)
+    save_pages(folder, PAGES[5:6], groups=False)
     (folder / "broken.inkml").write_text("<ink>")
     found = read_folder(folder)
     assert [page.symbols for page in found.pages] == [page.symbols for page in sorted(PAGES[:3], key=lambda p: p.name)]
@@ -52,41 +52,41 @@ def test_pages_that_nobody_confirmed_are_left_out_counted_and_said(tmp_path: Pat
     assert second.startswith("3 corrected pages, 4 copies of each to learn from, beside 20 generated ones; the best")
 
 
-def test_a_folder_without_a_corrected_page_is_refused(tmp_path: Path) -> None:
+def test_load_corrected_pages_rejects_folder_without_corrected_page(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="none: No such file or directory"):
         read_folder(tmp_path / "none")
     with pytest.raises(DataError, match=r"holds no \.inkml files; give the folder in which corrected pages were saved"):
         read_folder(tmp_path)
-    folder = saved(tmp_path / "pages", PAGES[:2], heads=False)
+    folder = save_pages(tmp_path / "pages", PAGES[:2], heads=False)
     with pytest.raises(
         DataError, match=r"none of the 2 InkML files in .* can be used: .* correct the page and save it"
     ):
         load_corrected_pages(str(folder), 0)
 
 
-def test_a_page_that_is_corrected_again_is_read_again(tmp_path: Path) -> None:
-    folder = saved(tmp_path / "pages", PAGES[:1])
+def test_load_corrected_pages_rereads_a_changed_page(tmp_path: Path) -> None:
+    folder = save_pages(tmp_path / "pages", PAGES[:1])
     assert load_corrected_pages(str(folder), 0).learned[0].symbols == PAGES[0].symbols
     again = replace(PAGES[0], symbols=("ζ",) * len(PAGES[0]))
-    saved(folder, [again])
+    save_pages(folder, [again])
     assert load_corrected_pages(str(folder), 0).learned[0].symbols == again.symbols
 
 
-def test_few_pages_are_all_learned_from_and_others_are_held_out_of_many(tmp_path: Path) -> None:
-    few = load_corrected_pages(str(saved(tmp_path / "few", PAGES[:3])), 0)
+def test_load_corrected_pages_holds_out_pages_only_where_there_are_many(tmp_path: Path) -> None:
+    few = load_corrected_pages(str(save_pages(tmp_path / "few", PAGES[:3])), 0)
     assert not few.held_out and len(few.learned) == 3 and few.own == 6 and few.copies == 4
     drawn = few.split.validation[0]
     (same,) = (page for page in few.learned if page.symbols == drawn.symbols)
     assert not np.array_equal(drawn.ink[0][0], same.ink[0][0]), "validation is on other copies than those learned from"
-    many = load_corrected_pages(str(saved(tmp_path / "many", PAGES)), 0)
+    many = load_corrected_pages(str(save_pages(tmp_path / "many", PAGES)), 0)
     assert many.held_out and len(many.learned) == 22 and many.own == 2 and many.copies == 1
     held = {page.name for page in many.split.validation[:2]}
     assert not held & {page.name for page in many.split.train}
 
 
 @pytest.mark.parametrize("count", [3, 24])
-def test_the_arrays_are_those_of_the_pages_in_the_readers_own_eyes(tmp_path: Path, count: int) -> None:
-    folder = saved(tmp_path / "pages", PAGES[:count])
+def test_corrected_page_arrays_use_the_projection_of_the_reader(tmp_path: Path, count: int) -> None:
+    folder = save_pages(tmp_path / "pages", PAGES[:count])
     pages, arrays = library_in(str(folder), 0)
     starts = np.cumsum(arrays.corpus.lengths) - arrays.corpus.lengths
     found = {
@@ -101,7 +101,7 @@ def test_the_arrays_are_those_of_the_pages_in_the_readers_own_eyes(tmp_path: Pat
     assert len(arrays.train) == 20 + len(pages.learned) * (1 + pages.copies)
 
 
-def test_new_names_come_behind_those_that_are_known_and_must_fit() -> None:
+def test_new_names_follow_known_ones_and_must_fit() -> None:
     page = PAGES[0]
     known = load_builtin_reader().classes
     named = replace(page, symbols=("ζ", "∮", *page.symbols[2:]))

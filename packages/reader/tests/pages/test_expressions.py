@@ -24,11 +24,11 @@ from aggrevated_reader.pages.expressions import LONGEST, length, random_lines, s
 PAGES = 400
 
 
-def lines_of(number, structures=True):
+def make_lines(number, structures=True):
     return random_lines(BatchedRng(np.random.default_rng(number)), structures)
 
 
-class Derived:
+class SecondDerivation:
     """Heads once more, another way: split a row at its loosest operator, the last one of its rank, and go on inside."""
 
     def __init__(self):
@@ -59,7 +59,7 @@ class Derived:
     def head(self, row):
         """The head of a row, after all heads inside of it were set."""
         for rank in RANKS:
-            places = [i for i in operators(row) if row[i][0] in rank]
+            places = [i for i in find_operators(row) if row[i][0] in rank]
             if places:
                 at = places[-1]
                 for side in (row[:at], row[at + 1 :]):
@@ -68,8 +68,8 @@ class Derived:
         return self.side_by_side(row)
 
     def side_by_side(self, row):
-        signs = [number for token, number in row[: prefixes(row)]]
-        found = self.factors(row[prefixes(row) :])
+        signs = [number for token, number in row[: count_prefix_signs(row)]]
+        found = self.factors(row[count_prefix_signs(row) :])
         for before, after in pairwise(found):
             self.depend(before, after)
         for sign in signs:
@@ -91,7 +91,7 @@ class Derived:
                         self.depend(self.head(inside), sign)
                 found.append(sign)
             elif token in OPENING:
-                end = closing(row, at)
+                end = find_closing_bracket(row, at)
                 self.depend(self.head(row[at + 1 : end]), part)
                 self.depend(part, row[end][1])
                 found.append(row[end][1])
@@ -102,7 +102,7 @@ class Derived:
         return found
 
 
-def closing(row, at):
+def find_closing_bracket(row, at):
     depth = 0
     for place in range(at, len(row)):
         depth += (row[place][0] in OPENING) - (row[place][0] in CLOSING)
@@ -111,11 +111,11 @@ def closing(row, at):
     raise AssertionError("a bracket stays open")
 
 
-def prefixes(row):
+def count_prefix_signs(row):
     return next(i for i, (token, _) in enumerate(row) if token not in SIGNS)
 
 
-def operators(row):
+def find_operators(row):
     """Where binary operators stand, outside of brackets: signs after an operand."""
     depth = 0
     operand = False
@@ -129,8 +129,8 @@ def operators(row):
     return found
 
 
-def derived(lines):
-    found = Derived()
+def derive_heads(lines):
+    found = SecondDerivation()
     tops = [found.head(found.numbered(line)) for line in lines]
     for later in tops[1:]:
         found.depend(later, tops[0])
@@ -138,17 +138,17 @@ def derived(lines):
 
 
 @pytest.mark.parametrize("structures", [True, False])
-def test_heads_agree_with_a_second_derivation(structures):
+def test_heads_of_expression_agree_with_second_derivation(structures):
     for number in range(PAGES):
-        lines = lines_of(number, structures)
-        assert heads_of_expression(lines).tolist() == derived(lines), lines
+        lines = make_lines(number, structures)
+        assert heads_of_expression(lines).tolist() == derive_heads(lines), lines
 
 
-def test_pages_are_as_long_as_they_may_be_and_have_all_that_was_asked_for():
+def test_random_lines_respect_length_and_cover_all_symbols():
     seen = Counter()
     rows = Counter()
     for number in range(PAGES):
-        lines = lines_of(number)
+        lines = make_lines(number)
         assert 1 <= sum(map(length, lines)) <= LONGEST
         rows[len(lines)] += 1
         seen.update(symbol for line in lines for symbol in symbols(line))
@@ -157,18 +157,20 @@ def test_pages_are_as_long_as_they_may_be_and_have_all_that_was_asked_for():
     assert sum(symbol.isalpha() and symbol.isupper() for symbol in seen) > 15
 
 
-def test_chains_of_relations_are_common_enough_to_be_learned():
+def test_random_lines_have_enough_chains_of_relations():
     relations = RANKS[0]
-    lines = [line for number in range(PAGES) for line in lines_of(number)]
+    lines = [line for number in range(PAGES) for line in make_lines(number)]
     chains = [line for line in lines if sum(token in relations for token in line if isinstance(token, str)) > 1]
     assert len(chains) > len(lines) / 20
 
 
-def test_without_structures_there_are_none():
-    assert all(isinstance(token, str) for number in range(PAGES) for line in lines_of(number, False) for token in line)
+def test_random_lines_without_structures_have_none():
+    assert all(
+        isinstance(token, str) for number in range(PAGES) for line in make_lines(number, False) for token in line
+    )
 
 
-def test_dice_follow_their_weights_and_their_generator():
+def test_batched_rng_follows_weights_and_seed():
     dice, again = (BatchedRng(np.random.default_rng(5)) for _ in range(2))
     weighed = WeightedChoice.of({"a": 3.0, "b": 1.0})
     thrown = [dice.weigh(weighed) for _ in range(4000)]

@@ -26,18 +26,18 @@ def pages():
     return generate_pages(300, seed=3)
 
 
-def by(number, lines):
+def write_by(number, lines):
     draw = np.random.default_rng(number)
     return synthesize_page(lines, writer(BatchedRng(draw)), draw)
 
 
-def test_every_symbol_has_at_least_two_ways_that_differ():
+def test_every_symbol_has_at_least_two_different_glyphs():
     assert all(len(set(texts)) == len(texts) >= 2 for texts in WAYS.values())
     assert set("0123456789+-×÷·±/=<>≤≥≠()[]{}.,!√―") | set("abcdefghijklmnopqrstuvwxyz") <= set(WAYS)
 
 
 @pytest.mark.parametrize("symbol", WAYS)
-def test_the_curve_of_a_way_passes_its_points_and_nothing_far_from_them(symbol):
+def test_glyph_curve_passes_through_its_points_and_stays_near(symbol):
     for way in ways(symbol):
         curve = way.curve @ way.points
         nearest = np.hypot(*(curve[:, None] - way.points[None]).transpose(2, 0, 1)).min(axis=0)
@@ -46,12 +46,12 @@ def test_the_curve_of_a_way_passes_its_points_and_nothing_far_from_them(symbol):
         assert (curve.max(axis=0) < way.points.max(axis=0) + 0.15).all()
 
 
-def test_pages_are_the_same_whatever_is_written_before_them(pages):
+def test_generate_page_does_not_depend_on_earlier_pages(pages):
     assert bits(generate_page(17, 3)) == bits(pages[17]) != bits(generate_page(17, 4))
     assert len({page.writer for page in pages}) == len(pages)
 
 
-def test_pages_are_whole(pages):
+def test_generated_pages_are_projective_and_finite(pages):
     for page in pages:
         assert 1 <= len(page) <= 30 and is_projective(page.heads)
         assert all(strokes for strokes in page.ink)
@@ -59,86 +59,88 @@ def test_pages_are_whole(pages):
         assert (page.boxes >= 0).all()
 
 
-def test_without_structures_no_symbol_needs_a_second_dimension():
+def test_generate_pages_without_structures_has_no_fractions_or_roots():
     found = {symbol for page in generate_pages(200, seed=1, structures=False) for symbol in page.symbols}
     assert not found & set("―√") and set("+-=×÷()[]xa") <= found
 
 
-def test_a_symbol_without_a_way_is_named():
+def test_synthesize_page_error_names_unknown_symbol():
     with pytest.raises(DataError, match="no way to write '§'"):
-        by(0, [["§"]])
+        write_by(0, [["§"]])
 
 
-def middles(page):
+def box_centers(page):
     return (page.boxes[:, :2] + page.boxes[:, 2:]) / 2
 
 
 @pytest.mark.parametrize("number", range(20))
-def test_structures_stand_where_they_should(number):
-    (x, two), (y, one) = (middles(by(number, [["x", part]])) for part in (Raised("2"), Raised("1", lowered=True)))
+def test_layout_places_exponents_fractions_and_roots(number):
+    (x, two), (y, one) = (
+        box_centers(write_by(number, [["x", part]])) for part in (Raised("2"), Raised("1", lowered=True))
+    )
     assert two[1] < x[1] and one[1] > y[1] and two[0] > x[0] and one[0] > y[0]  # y goes downwards
-    above, bar, below = by(number, [[Fraction("a", "b")]]).boxes
+    above, bar, below = write_by(number, [[Fraction("a", "b")]]).boxes
     assert above[3] < below[1] and above[1] < bar[1] and bar[3] < below[3]
-    sign, inside = by(number, [[Root("5")]]).boxes
+    sign, inside = write_by(number, [[Root("5")]]).boxes
     assert sign[0] < inside[0] and sign[1] < inside[1] and sign[2] > (inside[0] + inside[2]) / 2
 
 
-def test_a_place_is_scaled_before_it_is_shifted():
+def test_placed_moved_scales_before_it_shifts():
     assert Placed(3, 1.0, 2.0, 1.0, 0.5, 4.0).moved(0.5, 10.0, 20.0) == Placed(3, 0.5, 1.0, 10.5, 20.25, 2.0)
 
 
 STEADY = {"tremor": 0.0, "grid": 0.0, "uneven_steps": 0.0}
 
 
-def someone(**settings):
+def make_writer(**settings):
     return replace(writer(BatchedRng(np.random.default_rng(0))), **settings)
 
 
-def test_a_tablet_takes_points_along_each_stroke_and_none_between_two():
+def test_sample_as_tablet_samples_along_strokes_only():
     points = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 2.0], [3.0, 4.0]])
     path = Path(points, np.array([0, 0, 1, 1]), np.array([True, False, True, False]), np.zeros(2))
-    (first,), (second,) = sample_as_tablet(path, someone(size=10.0, step=0.25, **STEADY), np.random.default_rng(0))
+    (first,), (second,) = sample_as_tablet(path, make_writer(size=10.0, step=0.25, **STEADY), np.random.default_rng(0))
     np.testing.assert_allclose(first, [[10, 50], [12.5, 50], [15, 50], [17.5, 50], [20, 50]])
     assert len(second) == 9
     np.testing.assert_allclose(second[[0, 4, 8]], [[40, 30], [40, 20], [40, 10]], atol=1e-9)
 
 
-def test_points_fall_on_the_grid():
+def test_sample_as_tablet_rounds_points_to_the_grid():
     path = Path(np.array([[0.0, 0.0], [0.97, 0.31]]), np.array([0, 0]), np.array([True, False]), np.zeros(1))
     settings = STEADY | {"size": 50.0, "step": 0.05, "grid": 0.02}
-    ((stroke,),) = sample_as_tablet(path, someone(**settings), np.random.default_rng(0))
+    ((stroke,),) = sample_as_tablet(path, make_writer(**settings), np.random.default_rng(0))
     np.testing.assert_allclose(stroke, np.rint(stroke), atol=1e-9)
 
 
-def test_a_hand_without_faults_writes_the_way_itself():
+def test_shape_symbols_without_variation_gives_the_glyph_itself():
     faultless = dict.fromkeys(
         ("slant", "own", "own_ripple", "wobble", "ripple", "turn", "stretch", "overshoot", "hooks", "early_lifts",
          "joins", "breaks", "retraces", "uneven"),
         0.0,
     )  # fmt: skip
     draw = np.random.default_rng(1)
-    hand = someone(rounding=0, aspect=1.0, faithful=1.0, **faultless)
+    hand = make_writer(rounding=0, aspect=1.0, faithful=1.0, **faultless)
     path = shape_symbols(["7"], hand, draw, BatchedRng(draw))
     curves = [way.curve @ way.points for way in ways("7")]
     moved = [curve for curve in curves if curve.shape == path.points.shape]
     assert min(np.abs(np.diff(curve, axis=0) - np.diff(path.points, axis=0)).max() for curve in moved) < 1e-9
 
 
-def test_lifts_are_forgotten_and_strokes_broken_as_often_as_the_hand_does():
-    def strokes(label, **settings):
+def test_shape_symbols_joins_and_breaks_strokes_at_the_rates_of_the_writer():
+    def count_strokes(label, **settings):
         draw = np.random.default_rng(2)
-        hand = someone(**(dict.fromkeys(("joins", "breaks", "retraces", "early_lifts"), 0.0) | settings))
+        hand = make_writer(**(dict.fromkeys(("joins", "breaks", "retraces", "early_lifts"), 0.0) | settings))
         return int(shape_symbols([label] * 40, hand, draw, BatchedRng(draw)).starts.sum())
 
-    usual = strokes("H")
-    assert usual > 80 and strokes("H", joins=1.0) == 40 and strokes("H", retraces=1.0) == 2 * usual
-    assert strokes("c") == 40 < strokes("c", breaks=1.0) <= 80
-    assert strokes("÷", joins=1.0) == 120  # its parts do not touch
+    usual = count_strokes("H")
+    assert usual > 80 and count_strokes("H", joins=1.0) == 40 and count_strokes("H", retraces=1.0) == 2 * usual
+    assert count_strokes("c") == 40 < count_strokes("c", breaks=1.0) <= 80
+    assert count_strokes("÷", joins=1.0) == 120  # its parts do not touch
 
 
 @pytest.mark.parametrize("number", range(10))
-def test_brackets_hold_what_is_inside(number):
-    opening, *inside, closing = by(number, [["(", Fraction("a", "b"), ")"]]).boxes
+def test_layout_makes_brackets_enclose_their_content(number):
+    opening, *inside, closing = write_by(number, [["(", Fraction("a", "b"), ")"]]).boxes
     inside = np.array(inside)
     for bracket in (opening, closing):
         tall = bracket[3] - bracket[1]
@@ -146,14 +148,14 @@ def test_brackets_hold_what_is_inside(number):
     assert opening[0] < inside[:, 0].min() and closing[2] > inside[:, 2].max()
 
 
-def test_a_layout_without_chance_is_known():
-    class Middling(BatchedRng):
+def test_layout_without_randomness_matches_hand_computed_positions():
+    class MidpointRng(BatchedRng):
         def share(self):
             return 0.5
 
-    hand = someone(spacing=0.2, airy=2.0, parted=1.5, slope=0.0, aligned=False)
+    hand = make_writer(spacing=0.2, airy=2.0, parted=1.5, slope=0.0, aligned=False)
     boxes = [(0.0, 0.0, 0.5, 1.0), (0.1, 0.3, 0.6, 0.5), (0.0, 0.0, 0.5, 1.0)]
-    dice = Middling(np.random.default_rng(0))
+    dice = MidpointRng(np.random.default_rng(0))
     across, up, x, y, _ = layout([["x", "=", "3"]], boxes, [0.0] * 3, hand, dice).T
     assert across.tolist() == up.tolist() == [1.0, 1.0, 1.0]
     np.testing.assert_allclose(x, [0.0, 0.5 + 0.6 - 0.1, 1.6 + 0.6])  # gaps of 0.2 × 2.0 × 1.5

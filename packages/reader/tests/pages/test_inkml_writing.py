@@ -45,19 +45,19 @@ def read(data: bytes | str) -> Page:
     return segment_file(data.encode() if isinstance(data, str) else data, "one.inkml").page
 
 
-def same(page: Page, other: Page, within: float = 0.01) -> bool:
+def is_same_page(page: Page, other: Page, within: float = 0.01) -> bool:
     ink = [(a, b) for x, y in zip(page.ink, other.ink, strict=True) for a, b in zip(x, y, strict=True)]
     as_said = (page.symbols, page.heads.tolist(), page.writer) == (other.symbols, other.heads.tolist(), other.writer)
     return as_said and all(a.shape == b.shape and np.abs(a - b).max() <= within for a, b in ink)
 
 
-def test_a_corrected_page_is_written_to_the_letter_and_read_again() -> None:
+def test_to_inkml_writes_known_text_that_is_read_back() -> None:
     assert to_inkml(PAGE, "a<&").decode() == KNOWN
-    assert same(read(KNOWN), PAGE)
+    assert is_same_page(read(KNOWN), PAGE)
     assert parse_inkml(KNOWN.encode(), "one").symbols[1] == Group("<", ("t2", "t3"), "", 0)
 
 
-def test_what_is_not_confirmed_is_left_out() -> None:
+def test_to_inkml_leaves_out_unconfirmed_heads_labels_and_groups() -> None:
     named, grouped, bare = (
         read(to_inkml(PAGE, **kept)) for kept in ({"heads": False}, {"labels": False}, {"groups": False})
     )
@@ -73,24 +73,24 @@ def test_what_is_not_confirmed_is_left_out() -> None:
             to_confirmed_page(parse_inkml(data, "one"))
 
 
-def test_the_order_of_symbols_is_the_files_and_not_that_of_geometry() -> None:
+def test_to_inkml_keeps_the_order_of_symbols() -> None:
     backwards = replace(PAGE, ink=PAGE.ink[::-1])
-    assert same(read(to_inkml(backwards)), backwards)
+    assert is_same_page(read(to_inkml(backwards)), backwards)
 
 
-def test_pressures_are_a_channel_of_their_own_and_disturb_nobody() -> None:
+def test_to_inkml_writes_pressures_as_a_channel() -> None:
     pressures = [[np.array([0.5, 0.25])] * len(strokes) for strokes in PAGE.ink]
     data = to_inkml(PAGE, pressures=pressures)
-    assert b'name="F"' in data and b">20 0.123 0.5, 30 5.123 0.25<" in data and same(read(data), PAGE)
+    assert b'name="F"' in data and b">20 0.123 0.5, 30 5.123 0.25<" in data and is_same_page(read(data), PAGE)
     with pytest.raises(DataError, match="there are not as many pressures as points; give one for each"):
         to_inkml(PAGE, pressures=pressures[1:])
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e4])
-def test_ink_in_every_unit_keeps_its_shape(scale: float) -> None:
+def test_to_inkml_keeps_the_shape_of_ink_in_any_unit(scale: float) -> None:
     page = write_page(["10(x+2)=a+b", "c×d=e/4"], writer=4, seed=1)
     page = replace(page, ink=tuple(tuple(stroke * scale for stroke in strokes) for strokes in page.ink))
-    assert same(read(to_inkml(page)), page, 0.005 * scale + 1e-9)
+    assert is_same_page(read(to_inkml(page)), page, 0.005 * scale + 1e-9)
 
 
 @st.composite
@@ -106,8 +106,8 @@ def pages(draw: st.DrawFn) -> Page:
 
 @settings(max_examples=60, deadline=None)
 @given(page=pages())
-def test_any_tree_with_any_labels_is_read_as_it_was_written(page: Page) -> None:
-    assert same(read(to_inkml(page, "".join(page.symbols))), page)
+def test_to_inkml_round_trips_any_tree_and_labels(page: Page) -> None:
+    assert is_same_page(read(to_inkml(page, "".join(page.symbols))), page)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_any_tree_with_any_labels_is_read_as_it_was_written(page: Page) -> None:
         ({"ink": ((LINE,), (), (LINE,))}, r"^one: <traceGroup id=s2> has no strokes"),
     ],
 )
-def test_nothing_is_written_that_could_not_be_read(changed: dict[str, object], sentence: str) -> None:
+def test_to_inkml_rejects_pages_that_cannot_be_read_back(changed: dict[str, object], sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         to_inkml(replace(PAGE, **changed))  # type: ignore[arg-type]
 
@@ -149,14 +149,14 @@ def test_nothing_is_written_that_could_not_be_read(changed: dict[str, object], s
         (">s2</", ">" + "s" * 81 + "</", r"the head of <traceGroup id=s1> .* has more than 80 characters; shorten it"),
     ],
 )
-def test_heads_that_are_none_have_their_sentence(old: str, new: str, sentence: str) -> None:
+def test_read_inkml_page_rejects_invalid_heads(old: str, new: str, sentence: str) -> None:
     assert old in KNOWN
     with pytest.raises(DataError, match=sentence) as raised:
         read(KNOWN.replace(old, new, 1))
     assert str(raised.value).startswith("one.inkml: ")
 
 
-def test_references_may_have_a_hash_and_names_of_latex_are_those_of_pages() -> None:
+def test_read_inkml_page_accepts_hash_references_and_latex_names() -> None:
     data = (
         KNOWN.replace(">s2<", ">#s2<")
         .replace(">a<", ">\\times<")
@@ -165,7 +165,7 @@ def test_references_may_have_a_hash_and_names_of_latex_are_those_of_pages() -> N
     assert read(data).symbols == ("×", "≤", "&") and read(data).heads.tolist() == [2, 0, 2]
 
 
-def test_arcs_that_cross_are_refused_with_the_numbers_of_symbols() -> None:
+def test_read_inkml_page_names_crossing_arcs() -> None:
     data = KNOWN.replace(">s2<", ">s3<", 1)
     with pytest.raises(DataError, match=r"the arc from symbol 1 to its head 3 crosses the arc from symbol 2 to ROOT"):
         read(data)
@@ -175,7 +175,7 @@ def test_arcs_that_cross_are_refused_with_the_numbers_of_symbols() -> None:
 @given(
     heads=st.lists(st.sampled_from(["ROOT", "s1", "s2", "s3", "#s1", "s4", "t1", "", "root"]), min_size=3, max_size=3)
 )
-def test_whatever_heads_say_it_is_a_tree_or_a_sentence(heads: list[str]) -> None:
+def test_read_inkml_page_gives_a_tree_or_data_error_for_any_heads(heads: list[str]) -> None:
     data = KNOWN
     for number, (old, new) in enumerate(zip(("s2", "ROOT", "s2"), heads, strict=True), 1):
         before, found, after = data.partition(f'xml:id="s{number}"')

@@ -12,7 +12,7 @@ from aggrevated_reader.pictures.rasterize_roundtrip import rasterize_and_trace
 PAGES = [page for part in generated(20, 5, seed=8) for page in part]
 
 
-def test_every_symbol_stays_where_it_stands() -> None:
+def test_rasterize_and_trace_keeps_symbol_positions() -> None:
     for seed, page in enumerate(PAGES):
         seen = rasterize_and_trace(page, np.random.default_rng(seed))
         size = np.ptp(page.boxes.reshape(-1, 2, 2), axis=1)
@@ -21,7 +21,7 @@ def test_every_symbol_stays_where_it_stands() -> None:
         assert np.abs(seen.boxes - page.boxes).max() < 0.2 * unit  # a pen of 9 pixels for symbols of 40 is 0.225 wide
 
 
-def test_it_looks_like_the_ink_and_is_not_the_ink() -> None:
+def test_rasterize_and_trace_gives_similar_but_different_ink() -> None:
     likeness = []
     for seed, page in enumerate(PAGES):
         seen, meant = (
@@ -31,14 +31,14 @@ def test_it_looks_like_the_ink_and_is_not_the_ink() -> None:
     assert 0.75 < np.mean(likeness) < 0.99
 
 
-def test_the_same_generator_gives_the_same_ink() -> None:
+def test_rasterize_and_trace_is_deterministic_per_seed() -> None:
     page = PAGES[0]
     first, again, other = (rasterize_and_trace(page, np.random.default_rng(seed)) for seed in (3, 3, 4))
     assert np.array_equal(crops(first.ink), crops(again.ink)) and np.array_equal(first.boxes, again.boxes)
     assert not np.array_equal(first.boxes, other.boxes)
 
 
-def test_odd_pages_are_pictured_too() -> None:
+def test_rasterize_and_trace_handles_empty_pages_and_dots() -> None:
     generator = np.random.default_rng(0)
     empty = Page("", "", (), np.zeros(0, np.int64), ())
     assert rasterize_and_trace(empty, generator) is empty
@@ -48,7 +48,7 @@ def test_odd_pages_are_pictured_too() -> None:
     assert np.isfinite(seen.boxes).all() and len(seen) == 3
 
 
-def test_a_thousand_symbols_take_little_time() -> None:
+def test_rasterize_and_trace_is_fast() -> None:
     page = write_page(["10(x+2)=a+b", "c×d=e/4"], writer=4, seed=1)
     rasterize_and_trace(page, np.random.default_rng(0))
     began = time.process_time()

@@ -45,7 +45,7 @@ EXPRESSIONS: dict[str, list[Strokes]] = {  # each in its reading order
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_the_order_is_that_of_mathml(name: str) -> None:
+def test_sort_reading_order_equals_mathml_order(name: str) -> None:
     ink = EXPRESSIONS[name]
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(len(ink))
@@ -53,19 +53,19 @@ def test_the_order_is_that_of_mathml(name: str) -> None:
         assert found == list(range(len(ink)))
 
 
-def test_a_minus_between_lines_is_no_fraction() -> None:
+def test_find_lines_does_not_take_a_minus_for_a_fraction_bar() -> None:
     ink = [*row(3, 0, 0), box(0, 250, 50, 350), bar(70, 130, 300), box(150, 250, 200, 350), *row(3, 0, 500)]
     assert [len(line) for line in find_lines(ink)] == [3, 3, 3]
 
 
-def test_columns_are_read_one_after_the_other() -> None:
+def test_columns_of_page_are_read_one_after_the_other() -> None:
     ink = [*row(3, 0, 0), *row(2, 0, 200), *row(3, 900, 10), *row(2, 900, 210)]
     assert columns_of(ink) == [[[0, 1, 2], [3, 4]], [[5, 6, 7], [8, 9]]]
     wide = [*row(3, 0, 0), *row(3, 900, 0)]  # a gap in one line is no column
     assert len(columns_of(wide)) == 1 and sort_reading_order(wide) == list(range(6))
 
 
-def test_nothing_is_lost_or_read_twice() -> None:
+def test_sort_reading_order_is_a_permutation() -> None:
     generator = np.random.default_rng(0)
     for _ in range(50):
         corners: Array = generator.uniform(0, 600, (generator.integers(1, 30), 2))

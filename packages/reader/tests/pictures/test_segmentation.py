@@ -24,7 +24,7 @@ from aggrevated_reader.pictures.segmentation import (
 )
 from aggrevated_reader.pictures.symbol_grouping import group_strokes
 
-ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
+ARCHIVE = Path(__file__).parents[5] / "shared/data/crohme/crohme_algebra.tar.xz"
 
 # Strokes as points, 100 units a symbol, y downwards.
 DIGIT = "0,0 40,0 40,50 0,50 0,100 40,100"
@@ -50,7 +50,7 @@ SYMBOLS = {
 }
 
 
-def strokes(text: str) -> list[Array]:
+def parse_strokes(text: str) -> list[Array]:
     return [np.array([[float(v) for v in point.split(",")] for point in way.split()]) for way in text.split("|")]
 
 
@@ -59,10 +59,10 @@ def boxes(ink: list[tuple[Array, ...]]) -> Array:
 
 
 @pytest.mark.parametrize("name", SYMBOLS)
-def test_the_strokes_of_one_symbol_are_joined_and_those_of_its_neighbours_are_not(name: str) -> None:
-    before = strokes(DIGIT)
-    middle = [stroke + np.array([80, 0]) for stroke in strokes(SYMBOLS[name])]
-    after = [stroke + np.array([200, 0]) for stroke in strokes(DIGIT)]
+def test_group_into_symbols_joins_strokes_of_one_symbol_only(name: str) -> None:
+    before = parse_strokes(DIGIT)
+    middle = [stroke + np.array([80, 0]) for stroke in parse_strokes(SYMBOLS[name])]
+    after = [stroke + np.array([200, 0]) for stroke in parse_strokes(DIGIT)]
     found = group_into_symbols([*after, *reversed(middle), *before])
     assert [len(symbol) for symbol in found] == [1, len(middle), 1]
 
@@ -82,12 +82,12 @@ def test_the_strokes_of_one_symbol_are_joined_and_those_of_its_neighbours_are_no
         ("a point after a digit", f"{DIGIT} | 55,98 56,99"),
     ],
 )
-def test_what_stands_side_by_side_or_far_apart_is_not_joined(what: str, parts: str) -> None:
-    ink = strokes(parts)
+def test_group_strokes_keeps_distant_strokes_apart(what: str, parts: str) -> None:
+    ink = parse_strokes(parts)
     assert len(group_strokes([(stroke,) for stroke in ink])) == len(ink), what
 
 
-def test_lines_are_read_from_top_to_bottom_and_each_from_left_to_right() -> None:
+def test_sort_reading_order_reads_lines_top_down_and_left_to_right() -> None:
     page = write_page(["2x+1=7", "2x=6", "x=3"], writer=2, seed=0)
     shuffled = np.random.default_rng(0).permutation(len(page))
     order = sort_reading_order([page.ink[place] for place in shuffled])
@@ -96,48 +96,48 @@ def test_lines_are_read_from_top_to_bottom_and_each_from_left_to_right() -> None
 
 
 @pytest.mark.parametrize("slope", [-0.15, 0.15])
-def test_lines_may_slope_and_wander_and_begin_or_end_with_flat_symbols(slope: float) -> None:
-    def line(text: str, left: float, top: float) -> list[tuple[Array, ...]]:
+def test_find_lines_handles_sloped_lines_and_flat_symbols(slope: float) -> None:
+    def make_line(text: str, left: float, top: float) -> list[tuple[Array, ...]]:
         ink = []
         for place, symbol in enumerate(text):
             x = left + 80 * place
             shape = "0,50 50,50" if symbol == "-" else DIGIT
             shift = (x, top + slope * x + 12 * np.sin(place))
-            ink.append(tuple(stroke + shift for stroke in strokes(shape)))
+            ink.append(tuple(stroke + shift for stroke in parse_strokes(shape)))
         return ink
 
-    ink = [*line("-2-2222-2222-", 0, 0), *line("2-2", 500, 220), *line("--222-", -50, 440)]
+    ink = [*make_line("-2-2222-2222-", 0, 0), *make_line("2-2", 500, 220), *make_line("--222-", -50, 440)]
     shuffled = np.random.default_rng(1).permutation(len(ink))
     order = sort_reading_order([ink[place] for place in shuffled])
     assert [int(shuffled[place]) for place in order] == list(range(len(ink)))
     assert [len(found) for found in find_lines([ink[place] for place in shuffled])] == [13, 3, 6]
 
 
-def test_no_ink_is_no_symbols_and_one_dot_is_one() -> None:
+def test_group_into_symbols_handles_no_ink_and_a_dot() -> None:
     assert group_into_symbols([]) == [] and sort_reading_order([]) == [] and len(to_unlabeled_page("empty", [])) == 0
     assert len(group_into_symbols([np.array([[3.0, 4.0]])])) == 1
     page = to_unlabeled_page("one", [(np.array([[3.0, 4.0]]),)])
     assert page.symbols == ("?",) and page.heads.tolist() == [0]
 
 
-def right(page: Page) -> bool:
+def is_recovered(page: Page) -> bool:
     """Whether the strokes alone, shuffled, give the same symbols in the same order."""
     ink = [stroke for symbol in page.ink for stroke in symbol]
     found = group_into_symbols([ink[place] for place in np.random.default_rng(0).permutation(len(ink))])
     return len(found) == len(page) and bool(np.allclose(boxes(found), page.boxes))
 
 
-def test_most_generated_pages_come_back_from_their_strokes() -> None:
+def test_segmentation_recovers_most_generated_pages() -> None:
     pages = [page for part in generated(150, 30, seed=5) for page in part]
-    assert np.mean([right(page) for page in pages]) >= 0.95
+    assert np.mean([is_recovered(page) for page in pages]) >= 0.95
 
 
 @pytest.mark.skipif(not ARCHIVE.exists(), reason="the CROHME data are not there")
-def test_most_real_core_expressions_come_back_from_their_strokes(tmp_path: Path) -> None:
+def test_segmentation_recovers_most_real_core_expressions(tmp_path: Path) -> None:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, [m for m in archive if m.name.removeprefix("./").startswith("dev")], filter="data")
     pages = crohme.load(tmp_path / "dev", core=True)
-    assert np.mean([right(page) for page in pages]) >= 0.8
+    assert np.mean([is_recovered(page) for page in pages]) >= 0.8
 
 
 # Files.
@@ -153,38 +153,38 @@ GROUPS = (
 )
 
 
-def written(tmp_path: Path, content: str, name: str = "one.inkml") -> Path:
+def write_file(tmp_path: Path, content: str, name: str = "one.inkml") -> Path:
     (tmp_path / name).write_text(content)
     return tmp_path / name
 
 
-def test_strokes_alone_are_grouped_and_ordered(tmp_path: Path) -> None:
-    page = read_page(written(tmp_path, f"<ink>{TRACES}</ink>"))
+def test_read_page_groups_and_orders_bare_strokes(tmp_path: Path) -> None:
+    page = read_page(write_file(tmp_path, f"<ink>{TRACES}</ink>"))
     assert page.symbols == ("?", "?", "?") and page.heads.tolist() == [0, 0, 0] and page.name == "one"
     assert [len(symbol) for symbol in page.ink] == [1, 2, 1] and page.boxes[:, 0].tolist() == [0, 80, 180]
 
 
-def test_groups_are_kept_with_their_labels_and_ordered(tmp_path: Path) -> None:
-    page = read_page(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>"))
+def test_read_page_keeps_given_groups_and_labels(tmp_path: Path) -> None:
+    page = read_page(write_file(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>"))
     assert page.symbols == ("×", "?", "1") and page.heads.tolist() == [0, 0, 0]
 
 
-def test_mathml_gives_order_labels_and_heads(tmp_path: Path) -> None:
+def test_read_page_takes_order_labels_and_heads_from_mathml(tmp_path: Path) -> None:
     math = '<annotationXML><math><mn xml:id="m">1</mn><mo xml:id="n">=</mo><mi xml:id="o">a</mi></math></annotationXML>'
     linked = GROUPS.replace("\\times", "a")
     for stroke, href in (("d", "m"), ("a", "o"), ("b", "n")):
         reference = f'traceDataRef="{stroke}"/>'
         linked = linked.replace(reference, reference + f'<annotationXML href="{href}"/>')
-    page = read_page(written(tmp_path, f"<ink>{math}{TRACES}{linked}</ink>"))
+    page = read_page(write_file(tmp_path, f"<ink>{math}{TRACES}{linked}</ink>"))
     assert page.symbols == ("1", "=", "a") and page.heads.tolist() == [2, 0, 2]
 
 
-def test_the_content_decides_where_the_name_says_nothing(tmp_path: Path) -> None:
-    assert len(read_page(written(tmp_path, f"<ink>{TRACES}</ink>", "page"))) == 3
+def test_read_page_detects_the_format_from_content(tmp_path: Path) -> None:
+    assert len(read_page(write_file(tmp_path, f"<ink>{TRACES}</ink>", "page"))) == 3
 
 
-def test_bytes_are_seen_as_their_file_is_and_no_file_needs_to_exist(tmp_path: Path) -> None:
-    from_file = segment_page(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>"))
+def test_segment_file_gives_the_same_for_bytes_as_for_a_file(tmp_path: Path) -> None:
+    from_file = segment_page(write_file(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>"))
     from_bytes = segment_file(f"<ink>{TRACES}{GROUPS}</ink>".encode(), "nowhere/one.inkml")
     assert from_bytes.page.name == from_file.page.name == "one" and from_bytes.page.symbols == from_file.page.symbols
     assert from_bytes.stroke_ids == from_file.stroke_ids == (("a",), ("c", "b"), ("d",))
@@ -202,35 +202,35 @@ def test_bytes_are_seen_as_their_file_is_and_no_file_needs_to_exist(tmp_path: Pa
         (image.PNG + bytes(image.MAX_BYTES), "page", r"^page is larger than 64 MB; save the picture smaller"),
     ],
 )
-def test_bytes_that_are_no_page_have_the_sentences_of_files(data: bytes, name: str, sentence: str) -> None:
+def test_segment_file_rejects_bytes_that_are_no_page(data: bytes, name: str, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         segment_file(data, name)
 
 
-def test_every_other_file_has_its_sentence(tmp_path: Path) -> None:
+def test_read_page_raises_data_error_for_other_files(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"notes\.txt is neither InkML, a picture \(PNG, JPEG, WebP\) nor PDF; give one"
     ):
-        read_page(written(tmp_path, "x = 3", "notes.txt"))
+        read_page(write_file(tmp_path, "x = 3", "notes.txt"))
     with pytest.raises(DataError, match=r"one\.inkml: it has no strokes \(<trace>\); give a file with ink"):
-        read_page(written(tmp_path, "<ink/>"))
+        read_page(write_file(tmp_path, "<ink/>"))
     with pytest.raises(
         DataError, match=r"page\.png: it is neither PNG, JPEG, WebP nor PDF; save the picture as one of these"
     ):
-        read_page(written(tmp_path, "<ink/>", "page.png"))
+        read_page(write_file(tmp_path, "<ink/>", "page.png"))
     with pytest.raises(DataError, match=r"is not a regular file; give the path of an InkML file, a picture"):
         read_page(tmp_path)
     with pytest.raises(StorageError, match=r"cannot use .*none\.png: .*; check the path"):
         read_page(tmp_path / "none.png")
     many = "".join(f"<trace>{9 * k} 0, {9 * k} 8</trace>" for k in range(501))
     with pytest.raises(DataError, match=r"one\.inkml: 501 strokes are no page of algebra; give at most 500"):
-        read_page(written(tmp_path, f"<ink>{many}</ink>"))
+        read_page(write_file(tmp_path, f"<ink>{many}</ink>"))
     heap = "".join(f"<trace>0 {k}, 90 {90 - k}</trace>" for k in range(99))
     with pytest.raises(DataError, match=r"one\.inkml: its strokes lie all over each other: that is no page of algebra"):
-        read_page(written(tmp_path, f"<ink>{heap}</ink>"))
+        read_page(write_file(tmp_path, f"<ink>{heap}</ink>"))
 
 
-def test_the_largest_page_that_is_read_takes_less_than_a_second() -> None:
+def test_group_into_symbols_takes_less_than_a_second_for_largest_page() -> None:
     generator = np.random.default_rng(0)
     corners = np.stack(np.meshgrid(np.arange(25), np.arange(20)), axis=-1).reshape(-1, 1, 2) * 120.0
     scribbles = list(corners + generator.uniform(0, 140, (500, 100, 2)))

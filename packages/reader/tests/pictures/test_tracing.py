@@ -20,18 +20,18 @@ PICTURES = {  # and how many points the strokes have
 }
 
 
-def lines(text: str) -> np.ndarray:
+def parse_pixels(text: str) -> np.ndarray:
     return np.array([[pixel == "#" for pixel in row] for row in text.split("\n")])
 
 
 @pytest.mark.parametrize("text", PICTURES)
-def test_a_stroke_goes_from_end_to_end_or_crossing(text: str) -> None:
-    line = lines(text)
+def test_trace_strokes_runs_between_ends_and_crossings(text: str) -> None:
+    line = parse_pixels(text)
     (strokes,) = trace_strokes(line, line.astype(int), np.array([1]))
     assert sorted(map(len, strokes)) == sorted(PICTURES[text])
 
 
-def test_stairs_are_smoothed_and_ends_stay() -> None:
+def test_trace_strokes_smooths_stairs_and_keeps_ends() -> None:
     line = np.zeros((20, 20), bool)
     for k in range(18):
         line[k // 2, k] = True
@@ -41,15 +41,15 @@ def test_stairs_are_smoothed_and_ends_stay() -> None:
     assert np.ptp(off[3:-3]) < 0.4 * 3
 
 
-def test_every_label_gets_its_own_line() -> None:
-    line = lines("##.##\n.....\n#####")
+def test_trace_strokes_separates_labels() -> None:
+    line = parse_pixels("##.##\n.....\n#####")
     labels = np.array([[1, 1, 0, 2, 2], [0] * 5, [3] * 5])
     assert [[len(s) for s in strokes] for strokes in trace_strokes(line, labels, np.array([1, 3]))] == [[2], [5]]
 
 
 @settings(deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.05, 0.6))
-def test_every_pixel_of_a_line_is_drawn(seed: int, dense: float) -> None:
+def test_trace_strokes_covers_every_pixel(seed: int, dense: float) -> None:
     line = skeletonize(np.random.default_rng(seed).random((12, 14)) < dense)
     if not line.any():
         return
@@ -60,6 +60,6 @@ def test_every_pixel_of_a_line_is_drawn(seed: int, dense: float) -> None:
     assert len(np.concatenate(strokes)) <= 5 * line.sum()
 
 
-def test_too_long_a_line_is_refused() -> None:
+def test_trace_strokes_rejects_too_long_lines() -> None:
     with pytest.raises(DataError, match="it has lines of more than 100,000 pixels: that is no page of algebra"):
         trace_strokes(np.ones((400, 400), bool), np.ones((400, 400), int), np.array([1]))

@@ -63,17 +63,19 @@ class Tabs:
         """Another tab of the same person."""
         page = context.new_page()
 
-        def hear(text: str) -> None:
+        def record_complaint(text: str) -> None:
             if not any(words in text for words in allowed):
                 self.complaints.append(text)
 
-        page.on("console", lambda message: hear(message.text) if message.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda message: record_complaint(message.text) if message.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.goto(address)
         return page
 
 
-def accessible(page: Page) -> list[str]:
+def find_accessibility_faults(page: Page) -> list[str]:
     """What axe-core finds wrong with a page, a line each."""
     page.evaluate(AXE.read_text())  # past the page's own policy: nothing of it is served
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")

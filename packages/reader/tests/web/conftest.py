@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from browsing import CHROMIUM, FLAGS, Serve, Serving, Tabs
-from browsing import accessible as accessible
+from browsing import find_accessibility_faults as find_accessibility_faults
 from browsing import pictures_folder as pictures_folder
 from playwright.sync_api import Browser, expect, sync_playwright
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import Serve, Serving, Tabs, accessible, pictures_folder
+from browsing import Serve, Serving, Tabs, find_accessibility_faults, pictures_folder
 from PIL import Image
 from playwright.sync_api import BrowserContext, Route, expect
 from playwright.sync_api import Page as Tab
-from writing import draw_strokes, heads_shown, labels_shown, settled, strokes_on, write_on, written_as
+from writing import draw_strokes, place_strokes, read_heads, read_labels, wait_until_read, write_lines, write_on
 
 from aggrevated.plots.animation import encode_gif
 from aggrevated_reader import load_reader
@@ -25,37 +25,37 @@ from aggrevated_reader.pictures.segmentation import read_page
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
-SOLVED = written_as("2x+3=7", "2x=4", "x=2")
-SHORT = written_as("a(b+c)=d")
-FEWER = """from aggrevated.parsing import corrected
-corrected.BESIDE, corrected.OWN, corrected.CHOSEN_ON, corrected.REPORTED = 200, 100, 20, 20"""  # pages, which take long
+SOLVED = write_lines("2x+3=7", "2x=4", "x=2")
+SHORT = write_lines("a(b+c)=d")
+FEWER = """from aggrevated_reader import corrected_pages_problem as problem
+problem.BESIDE, problem.OWN, problem.CHOSEN_ON, problem.REPORTED = 200, 100, 20, 20"""  # pages, which take long
 BOLD = ["--iterations", "12", "--trajectories", "16", "--learning-rate", "2e-3"]
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corrected_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder for corrected pages."""
     return tmp_path_factory.mktemp("kept") / "pages"
 
 
 @pytest.fixture(scope="module")
-def drawing(serve: Serve, kept: Path) -> Serving:
+def drawing(serve: Serve, corrected_folder: Path) -> Serving:
     """One server for all tests that do not end theirs."""
-    return serve("draw", "--corrected-pages", str(kept))
+    return serve("draw", "--corrected-pages", str(corrected_folder))
 
 
 @pytest.fixture
 def tab(tabs: Tabs, drawing: Serving) -> Iterator[Tab]:
     """The page, ready to be written on."""
-    yield ready(tabs.open(drawing.address, viewport=WIDE))
+    yield wait_until_ready(tabs.open(drawing.address, viewport=WIDE))
 
 
-def ready(tab: Tab) -> Tab:
+def wait_until_ready(tab: Tab) -> Tab:
     expect(tab.locator("#status")).to_have_text("Ready.")
     return tab
 
 
-def drop(tab: Tab, name: str, data: bytes) -> None:
+def drop_file(tab: Tab, name: str, data: bytes) -> None:
     """A file, dropped on the paper."""
     tab.evaluate(
         """([name, bytes]) => {
@@ -71,37 +71,37 @@ def drop(tab: Tab, name: str, data: bytes) -> None:
 # Writing and reading.
 
 
-def test_strokes_drawn_by_the_mouse_give_the_right_tree_and_a_film(tab: Tab, tmp_path: Path) -> None:
-    frames = [frame_of(tab)]
+def test_draw_page_parses_mouse_strokes_as_they_are_drawn(tab: Tab, tmp_path: Path) -> None:
+    frames = [take_frame(tab)]
     every = 1 if os.environ.get("AGGREVATED_SCREENSHOTS") else 6
-    strokes = strokes_on(tab, SOLVED)
+    strokes = place_strokes(tab, SOLVED)
     for number, _ in enumerate(draw_strokes(tab, strokes), 1):
-        settled(tab, number)
+        wait_until_read(tab, number)
         if number % every == 0 or number == len(strokes):
-            frames.append(frame_of(tab))
+            frames.append(take_frame(tab))
     expect(tab.locator("#text")).to_have_text("2x+3=7\n2x=4\nx=2")
-    assert labels_shown(tab) == list(SOLVED.symbols)
-    assert heads_shown(tab) == SOLVED.heads.tolist()
+    assert read_labels(tab) == list(SOLVED.symbols)
+    assert read_heads(tab) == SOLVED.heads.tolist()
     film = encode_gif(frames, [220] * (len(frames) - 1) + [2500])
     (pictures_folder(tmp_path) / "draw.gif").write_bytes(film)
     assert len(film) < 3_000_000
 
 
-def frame_of(tab: Tab) -> Image.Image:
+def take_frame(tab: Tab) -> Image.Image:
     """What is seen, half as large."""
     whole = Image.open(BytesIO(tab.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": 900}))).convert("RGB")
     return whole.resize((896, 630), Image.Resampling.LANCZOS)
 
 
-def test_a_picture_dropped_on_the_page_is_read(tab: Tab) -> None:
-    drop(tab, "line.png", picture_of(SHORT))
+def test_draw_page_reads_a_dropped_picture(tab: Tab) -> None:
+    drop_file(tab, "line.png", draw_picture(SHORT))
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
-    assert heads_shown(tab) == SHORT.heads.tolist()
+    assert read_heads(tab) == SHORT.heads.tolist()
     tab.click("#undo")  # what was there before, which is nothing
     expect(tab.locator("#text")).to_have_text("")
 
 
-def picture_of(page: object) -> bytes:
+def draw_picture(page: object) -> bytes:
     """Black on white, as a scanner sees it."""
     from PIL import ImageDraw
 
@@ -120,13 +120,13 @@ def picture_of(page: object) -> bytes:
     return file.getvalue()
 
 
-def test_inkml_with_its_tree_is_shown_as_confirmed_and_with_costs(tab: Tab) -> None:
-    drop(tab, "gold.inkml", to_inkml(SHORT, "a(b+c)=d"))
+def test_draw_page_shows_gold_inkml_as_confirmed_with_costs(tab: Tab) -> None:
+    drop_file(tab, "gold.inkml", to_inkml(SHORT, "a(b+c)=d"))
     expect(tab.locator("#confirm")).to_have_attribute("aria-pressed", "true")
-    followed(tab, "10 confirmed")
+    wait_for_steps(tab, "10 confirmed")
     tab.click("#first")
     expect(tab.locator("#transitions tbody")).to_contain_text("nothing")
-    assert labels_shown(tab) == list(SHORT.symbols)
+    assert read_labels(tab) == list(SHORT.symbols)
 
 
 @pytest.mark.parametrize(
@@ -138,17 +138,17 @@ def test_inkml_with_its_tree_is_shown_as_confirmed_and_with_costs(tab: Tab) -> N
         ("<b>.inkml", b"<!DOCTYPE x><ink/>", "document type"),
     ],
 )
-def test_a_file_that_is_none_is_said_to_be_and_changes_nothing(
+def test_draw_page_rejects_invalid_file_and_changes_nothing(
     tabs: Tabs, drawing: Serving, name: str, data: bytes, why: str
 ) -> None:
-    tab = ready(tabs.open(drawing.address, max_target_cost=("422",), viewport=WIDE))
-    drop(tab, name, data)
+    tab = wait_until_ready(tabs.open(drawing.address, allowed=("422",), viewport=WIDE))
+    drop_file(tab, name, data)
     expect(tab.locator("#status")).to_have_text(re.compile(why))
     expect(tab.locator("#status")).to_have_class("status bad")
-    assert not labels_shown(tab)
+    assert not read_labels(tab)
 
 
-def test_pen_and_finger_write_too_and_pressure_is_kept(tab: Tab) -> None:
+def test_draw_page_accepts_pen_and_finger_with_pressure(tab: Tab) -> None:
     devtools = tab.context.new_cdp_session(tab)
     box = tab.locator("#paper").bounding_box()
     assert box is not None
@@ -159,18 +159,18 @@ def test_pen_and_finger_write_too_and_pressure_is_kept(tab: Tab) -> None:
     ):  # fmt: skip
         point = {"x": x + at, "y": y, "buttons": buttons, "button": "left", "force": force, "pointerType": "pen"}
         devtools.send("Input.dispatchMouseEvent", {"type": kind, **point})
-    settled_parts(tab, 1)
+    wait_for_parts(tab, 1)
     pressures = tab.evaluate("JSON.parse(sessionStorage['aggrevated.drawing']).parts[0].strokes[0].map(p => p[2])")
     assert pressures == pytest.approx([0.2, 0.6, 0.9], abs=0.01)
     tab.wait_for_timeout(800)  # the hand that held the pen has left the paper
     for kind, at in (("touchStart", 0), ("touchMove", 30), ("touchMove", 60), ("touchEnd", None)):
         points = [] if at is None else [{"x": x + at, "y": y + 12}]
         devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    settled_parts(tab, 2)
-    assert labels_shown(tab) == ["="]
+    wait_for_parts(tab, 2)
+    assert read_labels(tab) == ["="]
 
 
-def settled_parts(tab: Tab, parts: int) -> None:
+def wait_for_parts(tab: Tab, parts: int) -> None:
     """The same where a stroke of a pen is drawn in pieces."""
     tab.wait_for_function("count => document.body.dataset.read == count", arg=parts)
 
@@ -178,19 +178,19 @@ def settled_parts(tab: Tab, parts: int) -> None:
 # Changing one's mind.
 
 
-def test_undo_redo_eraser_and_clear(tab: Tab) -> None:
+def test_draw_page_undo_redo_eraser_and_clear(tab: Tab) -> None:
     write_on(tab, SHORT)
     tab.keyboard.press("Control+z")
-    settled(tab, 9)
+    wait_until_read(tab, 9)
     tab.click("#redo")
-    settled(tab, 10)
+    wait_until_read(tab, 10)
     tab.click("#eraser")
-    first = strokes_on(tab, SHORT)[0][2].tolist()
+    first = place_strokes(tab, SHORT)[0][2].tolist()
     tab.mouse.click(*first)
-    settled(tab, 9)
+    wait_until_read(tab, 9)
     expect(tab.locator("#text")).to_have_text("(b+c)=d")
     tab.click("#undo")
-    settled(tab, 10)
+    wait_until_read(tab, 10)
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
     tab.click("#clear")
     expect(tab.locator("#text")).to_have_text("")
@@ -199,23 +199,23 @@ def test_undo_redo_eraser_and_clear(tab: Tab) -> None:
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
 
-def test_a_head_is_corrected_by_dragging_by_choosing_and_forgotten(tab: Tab) -> None:
+def test_draw_page_head_can_be_dragged_selected_and_reset(tab: Tab) -> None:
     write_on(tab, SHORT)
     symbol = tab.locator("#tree .symbol")
     symbol.nth(1).drag_to(symbol.nth(7))  # a onto =
     expect(tab.locator("#tree .arc.said")).to_have_count(1)
-    assert heads_shown(tab)[0] == 7
+    assert read_heads(tab)[0] == 7
     symbol.nth(1).focus()
     tab.keyboard.press("Enter")
     tab.select_option("#head", "0")
     tab.wait_for_function("() => document.querySelector('#tree .arc.said')?.dataset.head === '0'")
     tab.click("#forget")
     expect(tab.locator("#tree .arc.said")).to_have_count(0)
-    assert heads_shown(tab) == SHORT.heads.tolist()
+    assert read_heads(tab) == SHORT.heads.tolist()
 
 
-def test_a_tree_that_is_none_is_not_confirmed(tabs: Tabs, drawing: Serving) -> None:
-    tab = ready(tabs.open(drawing.address, max_target_cost=("422",), viewport=WIDE))
+def test_draw_page_does_not_confirm_an_invalid_tree(tabs: Tabs, drawing: Serving) -> None:
+    tab = wait_until_ready(tabs.open(drawing.address, allowed=("422",), viewport=WIDE))
     write_on(tab, SHORT)
     symbol = tab.locator("#tree .symbol")
     symbol.nth(1).drag_to(symbol.nth(0))  # a second root
@@ -226,7 +226,7 @@ def test_a_tree_that_is_none_is_not_confirmed(tabs: Tabs, drawing: Serving) -> N
     expect(tab.locator("#keep")).to_be_disabled()
 
 
-def test_symbols_are_joined_and_taken_apart(tab: Tab) -> None:
+def test_draw_page_joins_and_splits_symbols(tab: Tab) -> None:
     write_on(tab, SHORT)
     tab.locator("#tree .symbol").nth(7).click()  # =
     tab.click("#split")
@@ -238,7 +238,7 @@ def test_symbols_are_joined_and_taken_apart(tab: Tab) -> None:
     expect(tab.locator("#tree .symbol:not(.root)")).to_have_count(7)
 
 
-def test_what_was_said_of_a_symbol_that_is_none_any_more_is_forgotten(tab: Tab) -> None:
+def test_draw_page_forgets_corrections_of_removed_symbols(tab: Tab) -> None:
     write_on(tab, SHORT)
     symbol = tab.locator("#tree .symbol")
     symbol.nth(8).drag_to(symbol.nth(1))  # d onto a
@@ -249,7 +249,7 @@ def test_what_was_said_of_a_symbol_that_is_none_any_more_is_forgotten(tab: Tab) 
     expect(tab.locator("#tree .arc.said")).to_have_count(0)
 
 
-def test_a_label_that_was_typed_is_one_change(tab: Tab) -> None:
+def test_draw_page_undoes_a_typed_label_at_once(tab: Tab) -> None:
     write_on(tab, SHORT)
     tab.locator("#tree .symbol").nth(1).click()
     tab.fill("#label", "k")
@@ -259,7 +259,7 @@ def test_a_label_that_was_typed_is_one_change(tab: Tab) -> None:
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
 
-def test_a_label_that_is_too_long_changes_nothing(tab: Tab) -> None:
+def test_draw_page_rejects_too_long_label(tab: Tab) -> None:
     write_on(tab, SHORT)
     tab.locator("#tree .symbol").nth(1).click()
     tab.fill("#label", "∫" * 6)
@@ -268,7 +268,7 @@ def test_a_label_that_is_too_long_changes_nothing(tab: Tab) -> None:
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
 
-def test_answers_that_come_too_late_are_not_shown(tab: Tab) -> None:
+def test_draw_page_ignores_late_answers(tab: Tab) -> None:
     held: list[Route] = []
     tab.route("**/steps", lambda route: held.append(route))  # it is answered below
     write_on(tab, SHORT)
@@ -286,11 +286,11 @@ def test_answers_that_come_too_late_are_not_shown(tab: Tab) -> None:
     expect(tab.locator("#playing")).to_be_hidden()
 
 
-def test_a_server_that_is_busy_is_asked_again(tabs: Tabs, drawing: Serving) -> None:
-    tab = ready(tabs.open(drawing.address, max_target_cost=("503",), viewport=WIDE))
+def test_draw_page_retries_when_the_server_is_busy(tabs: Tabs, drawing: Serving) -> None:
+    tab = wait_until_ready(tabs.open(drawing.address, allowed=("503",), viewport=WIDE))
     refusals = {"read": 2, "steps": 2}
 
-    def busy(route: Route) -> None:
+    def refuse_at_first(route: Route) -> None:
         which = route.request.url.rsplit("/", 1)[1]
         refusals[which] -= 1
         if refusals[which] >= 0:
@@ -298,27 +298,27 @@ def test_a_server_that_is_busy_is_asked_again(tabs: Tabs, drawing: Serving) -> N
         else:
             route.continue_()
 
-    tab.route(re.compile("/(read|steps)$"), busy)
-    drop(tab, "gold.inkml", to_inkml(SHORT))
-    followed(tab, "10 confirmed")
+    tab.route(re.compile("/(read|steps)$"), refuse_at_first)
+    drop_file(tab, "gold.inkml", to_inkml(SHORT))
+    wait_for_steps(tab, "10 confirmed")
     expect(tab.locator("#confirm")).to_have_attribute("aria-pressed", "true")
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
 
-def test_nobody_confirms_what_is_not_seen(tab: Tab) -> None:
+def test_draw_page_cannot_confirm_before_the_answer_is_shown(tab: Tab) -> None:
     write_on(tab, SHORT)
     expect(tab.locator("#confirm")).to_be_enabled()
     tab.route("**/read", lambda route: None)  # no answer
-    strokes = strokes_on(tab, written_as("x"))
+    strokes = place_strokes(tab, write_lines("x"))
     for _ in draw_strokes(tab, [strokes[0] + [300, 60]]):
         pass
     expect(tab.locator("#confirm")).to_be_disabled()
     expect(tab.locator("#keep")).to_be_disabled()
 
 
-def test_the_parse_is_played_and_a_mistake_has_its_cost(tab: Tab) -> None:
+def test_draw_page_plays_the_parse_and_shows_costs_of_mistakes(tab: Tab) -> None:
     write_on(tab, SHORT)
-    followed(tab, "10 open")
+    wait_for_steps(tab, "10 open")
     tab.click("#first")
     expect(tab.locator("#step-said")).to_have_text(
         re.compile(r"^Step 0 of 14: shift is next, the policy is 9\d[.\d]* % sure.$")
@@ -330,7 +330,7 @@ def test_the_parse_is_played_and_a_mistake_has_its_cost(tab: Tab) -> None:
     symbol.nth(1).drag_to(symbol.nth(2))  # a heads (: the parser will get one arc wrong
     expect(tab.locator("#tree .arc.said")).to_have_count(1)
     tab.click("#confirm")
-    followed(tab, "10 confirmed")
+    wait_for_steps(tab, "10 confirmed")
     tab.click("#first")
     costs = [str(tab.locator("#step-said").text_content())]
     for _ in range(14):
@@ -344,7 +344,7 @@ def test_the_parse_is_played_and_a_mistake_has_its_cost(tab: Tab) -> None:
     assert tab.locator("#play").text_content() == "Play"
 
 
-def followed(tab: Tab, what: str) -> None:
+def wait_for_steps(tab: Tab, what: str) -> None:
     """Wait until the steps that are shown are of so many parts, confirmed or open."""
     expect(tab.locator("body")).to_have_attribute("data-followed", what)
 
@@ -352,35 +352,35 @@ def followed(tab: Tab, what: str) -> None:
 # What stays.
 
 
-def test_a_reload_loses_nothing_and_a_second_tab_is_another_page(tab: Tab, tabs: Tabs, drawing: Serving) -> None:
+def test_draw_page_survives_reload_and_keeps_tabs_separate(tab: Tab, tabs: Tabs, drawing: Serving) -> None:
     write_on(tab, SHORT)
-    second = ready(tabs.beside(context_of(tab), drawing.address))
-    assert labels_shown(second) == []
-    write_on(second, written_as("x=2"))
+    second = wait_until_ready(tabs.beside(get_context(tab), drawing.address))
+    assert read_labels(second) == []
+    write_on(second, write_lines("x=2"))
     tab.reload()
-    settled(tab, 10)
+    wait_until_read(tab, 10)
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
     expect(second.locator("#text")).to_have_text("x=2")
 
 
-def context_of(tab: Tab) -> BrowserContext:
+def get_context(tab: Tab) -> BrowserContext:
     return tab.context
 
 
-def test_a_server_that_dies_and_comes_back_is_found_again(tabs: Tabs, serve: Serve, kept: Path) -> None:
-    first = serve("draw", "--corrected-pages", str(kept), "--port", str(free_port()))
-    tab = ready(tabs.open(first.address, max_target_cost=("Failed to load", "ERR_CONNECTION"), viewport=WIDE))
-    strokes = strokes_on(tab, SHORT)
+def test_draw_page_reconnects_after_server_restart(tabs: Tabs, serve: Serve, corrected_folder: Path) -> None:
+    first = serve("draw", "--corrected-pages", str(corrected_folder), "--port", str(free_port()))
+    tab = wait_until_ready(tabs.open(first.address, allowed=("Failed to load", "ERR_CONNECTION"), viewport=WIDE))
+    strokes = place_strokes(tab, SHORT)
     for _ in draw_strokes(tab, strokes[:4]):
         pass
-    settled(tab, 4)
+    wait_until_read(tab, 4)
     first.stop(signal.SIGKILL)
     for _ in draw_strokes(tab, strokes[4:]):
         pass
     expect(tab.locator("#status")).to_contain_text("nobody answers")
-    again = serve("draw", "--corrected-pages", str(kept), "--port", str(first.port))
+    again = serve("draw", "--corrected-pages", str(corrected_folder), "--port", str(first.port))
     assert again.address == first.address  # so that the page, and a bookmark, find it
-    settled(tab, 10)
+    wait_until_read(tab, 10)
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
 
@@ -392,7 +392,7 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def test_what_is_saved_can_be_read_again(tab: Tab, tmp_path: Path) -> None:
+def test_draw_page_saves_files_that_can_be_read_back(tab: Tab, tmp_path: Path) -> None:
     write_on(tab, SHORT)
     saved = {}
     for kind in ("inkml", "png", "json", "latex"):
@@ -408,12 +408,12 @@ def test_what_is_saved_can_be_read_again(tab: Tab, tmp_path: Path) -> None:
         assert parsed.text == "a(b+c)=d" and parsed.heads == SHORT.heads.tolist()
 
 
-def test_a_correction_is_kept_trained_on_and_read_back(tabs: Tabs, serve: Serve, tmp_path: Path) -> None:
-    page = written_as("2x+3=7", "2x=4", "x=2", hand=5)  # whose 4 is read as a Y
+def test_draw_page_correction_can_be_saved_trained_on_and_read_back(tabs: Tabs, serve: Serve, tmp_path: Path) -> None:
+    page = write_lines("2x+3=7", "2x=4", "x=2", hand=5)  # whose 4 is read as a Y
     first = serve("draw", "--corrected-pages", "corrected", cwd=tmp_path)
-    tab = ready(tabs.open(first.address, viewport=WIDE))
+    tab = wait_until_ready(tabs.open(first.address, viewport=WIDE))
     write_on(tab, page)
-    assert labels_shown(tab)[9] == "Y"
+    assert read_labels(tab)[9] == "Y"
     tab.locator("#tree .symbol").nth(10).click()
     tab.fill("#label", "4")
     tab.press("#label", "Enter")
@@ -427,53 +427,51 @@ def test_a_correction_is_kept_trained_on_and_read_back(tabs: Tabs, serve: Serve,
 
     tab.close()  # it would ask for the server
     first.stop()
-    train = ["train", "algebra", "--corrected-pages", "corrected", *BOLD, "--out", "run"]
+    train = ["train", "reader", "--corrected-pages", "corrected", *BOLD, "--out", "run"]
     program = f"{FEWER}\nfrom aggrevated.cli import main\nmain({train})"
     trained = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert trained.returncode == 0, trained.stderr
     second = serve("draw", "--policy", "run", cwd=tmp_path)
-    again = ready(tabs.open(second.address, viewport=WIDE))
+    again = wait_until_ready(tabs.open(second.address, viewport=WIDE))
     write_on(again, page)
-    assert labels_shown(again) == list(page.symbols)
-    assert heads_shown(again) == page.heads.tolist()
+    assert read_labels(again) == list(page.symbols)
+    assert read_heads(again) == page.heads.tolist()
 
 
 # For everybody.
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_stands_in_the_way_of_those_who_cannot_see_it(
-    tabs: Tabs, drawing: Serving, scheme: str, tmp_path: Path
-) -> None:
-    tab = ready(tabs.open(drawing.address, viewport=WIDE, color_scheme=scheme, reduced_motion="reduce"))
-    assert accessible(tab) == []
-    drop(tab, "gold.inkml", to_inkml(SOLVED))
-    followed(tab, "22 confirmed")
+def test_draw_page_is_accessible(tabs: Tabs, drawing: Serving, scheme: str, tmp_path: Path) -> None:
+    tab = wait_until_ready(tabs.open(drawing.address, viewport=WIDE, color_scheme=scheme, reduced_motion="reduce"))
+    assert find_accessibility_faults(tab) == []
+    drop_file(tab, "gold.inkml", to_inkml(SOLVED))
+    wait_for_steps(tab, "22 confirmed")
     tab.locator("#tree .symbol").nth(4).click()
     tab.click("#first")
     for _ in range(5):
         tab.click("#next")
-    assert accessible(tab) == []
+    assert find_accessibility_faults(tab) == []
     name = "draw.png" if scheme == "light" else "draw-dark.png"
     tab.screenshot(path=pictures_folder(tmp_path) / name, full_page=True)
     tab.click("#play")  # without motion it is a step
     expect(tab.locator("#step-said")).to_contain_text("Step 6 of")
 
 
-def test_it_fits_a_telephone(tabs: Tabs, drawing: Serving, tmp_path: Path) -> None:
-    tab = ready(tabs.open(drawing.address, viewport=NARROW, has_touch=True, device_scale_factor=2))
+def test_draw_page_fits_a_phone_screen(tabs: Tabs, drawing: Serving, tmp_path: Path) -> None:
+    tab = wait_until_ready(tabs.open(drawing.address, viewport=NARROW, has_touch=True, device_scale_factor=2))
     top = tab.locator("#paper").bounding_box()
-    drop(tab, "gold.inkml", to_inkml(SHORT))
-    followed(tab, "10 confirmed")
+    drop_file(tab, "gold.inkml", to_inkml(SHORT))
+    wait_for_steps(tab, "10 confirmed")
     assert tab.locator("#paper").bounding_box() == top  # it does not move under the pen
     tab.click("#first")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-    assert accessible(tab) == []
+    assert find_accessibility_faults(tab) == []
     tab.screenshot(path=pictures_folder(tmp_path) / "draw-narrow.png", full_page=True)
 
 
-def test_all_can_be_done_by_keys(tab: Tab) -> None:
-    drop(tab, "line.png", picture_of(SHORT))
+def test_draw_page_can_be_used_by_keyboard(tab: Tab) -> None:
+    drop_file(tab, "line.png", draw_picture(SHORT))
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
     tab.locator("#tree .symbol").nth(1).focus()
     tab.keyboard.press("ArrowRight")

@@ -34,7 +34,7 @@ def drawing(serve: Serve, home: Path) -> Serving:
     return serve("draw", "--corrected-pages", "pages", cwd=home)
 
 
-def ask(
+def send_request(
     serving: Serving, path: str = "", method: str = "GET", body: bytes | None = None, token: str | None = None,
     **headers: str,
 ) -> tuple[int, dict[str, str], bytes]:  # fmt: skip
@@ -55,17 +55,17 @@ def ask(
         connection.close()
 
 
-def tell(serving: Serving, path: str, facts: object, **headers: str) -> tuple[int, dict[str, object]]:
+def send_json(serving: Serving, path: str, facts: object, **headers: str) -> tuple[int, dict[str, object]]:
     """(status, facts) of what it answers to JSON."""
-    status, _, body = ask(serving, path, "POST", json.dumps(facts).encode(), **headers)
+    status, _, body = send_request(serving, path, "POST", json.dumps(facts).encode(), **headers)
     return status, json.loads(body)
 
 
 # Strangers.
 
 
-def test_whoever_knows_the_address_is_answered_with_headers_that_keep_others_out(drawing: Serving) -> None:
-    status, headers, body = ask(drawing)
+def test_draw_server_answers_with_restrictive_headers(drawing: Serving) -> None:
+    status, headers, body = send_request(drawing)
     assert status == 200 and b"<title>Draw algebra" in body
     assert "default-src 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
@@ -92,21 +92,21 @@ REFUSED: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("how", REFUSED, ids=str)
-def test_strangers_are_refused_and_told_nothing(drawing: Serving, how: dict[str, str]) -> None:
-    status, headers, body = ask(drawing, "state", **how)  # type: ignore[arg-type]
+def test_draw_server_rejects_requests_without_valid_token(drawing: Serving, how: dict[str, str]) -> None:
+    status, headers, body = send_request(drawing, "state", **how)  # type: ignore[arg-type]
     assert status == 403 and json.loads(body) == {
         "error": "this address is not yours to open; use the one that the command printed"
     }
     assert "access-control-allow-origin" not in headers
 
 
-def test_a_token_that_is_nearly_right_is_wrong(drawing: Serving) -> None:
+def test_draw_server_rejects_nearly_correct_tokens(drawing: Serving) -> None:
     own = drawing.address.split("/")[3]
     for token in (own[:-1], own + "x", own.swapcase(), f"{own}%00", f"x/../{own}"):
-        assert ask(drawing, "state", token=token)[0] == 403
+        assert send_request(drawing, "state", token=token)[0] == 403
 
 
-def test_only_the_loopback_address_is_listened_on(drawing: Serving) -> None:
+def test_draw_server_listens_on_loopback_only(drawing: Serving) -> None:
     listening = {
         fields[1]
         for table in ("/proc/net/tcp", "/proc/net/tcp6")
@@ -116,7 +116,7 @@ def test_only_the_loopback_address_is_listened_on(drawing: Serving) -> None:
     assert listening == {f"0100007F:{drawing.port:04X}"}
 
 
-def test_the_token_of_a_port_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path))
     token = kept_token(4711)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
@@ -138,7 +138,7 @@ def test_the_token_of_a_port_is_for_its_owner_only(tmp_path: Path, monkeypatch: 
 
 
 @pytest.fixture
-def elsewhere() -> Iterator[str]:
+def other_origin() -> Iterator[str]:
     """A page of another origin, on this machine."""
 
     class Quiet(BaseHTTPRequestHandler):
@@ -160,12 +160,10 @@ def elsewhere() -> Iterator[str]:
     thread.join()
 
 
-def test_a_page_of_another_origin_gets_nothing_even_with_the_token(
-    drawing: Serving, tabs: Tabs, elsewhere: str, home: Path
+def test_draw_server_gives_nothing_to_other_origins_with_the_token(
+    drawing: Serving, tabs: Tabs, other_origin: str, home: Path
 ) -> None:
-    tab = tabs.open(
-        elsewhere, max_target_cost=("CORS", "Failed to load", "Refused", "refused", "frame", "MIME", "blocked")
-    )
+    tab = tabs.open(other_origin, allowed=("CORS", "Failed to load", "Refused", "refused", "frame", "MIME", "blocked"))
     got = tab.evaluate(
         """async address => {
           const said = [];
@@ -198,11 +196,11 @@ def test_a_page_of_another_origin_gets_nothing_even_with_the_token(
 # What is too much, or not what it should be.
 
 
-def test_bodies_are_bounded_whether_they_say_how_long_they_are_or_not(drawing: Serving) -> None:
+def test_draw_server_limits_request_bodies(drawing: Serving) -> None:
     for path in ("read", "steps", "inkml", "keep", "look?width=500&height=500"):
-        status, _, body = ask(drawing, path, "POST", b"", Content_Length=str(1 << 40))
+        status, _, body = send_request(drawing, path, "POST", b"", Content_Length=str(1 << 40))
         assert status == 413 and b"send less" in body
-    status, _, body = ask(drawing, "read", "POST", b"", Content_Length="-1")
+    status, _, body = send_request(drawing, "read", "POST", b"", Content_Length="-1")
     assert status in (400, 413)
     piece = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
     with socket.create_connection(("127.0.0.1", drawing.port), timeout=20) as line:
@@ -240,66 +238,66 @@ def test_bodies_are_bounded_whether_they_say_how_long_they_are_or_not(drawing: S
         ({"parts": [STROKE], "said": [7]}, "no object"),
     ],
 )
-def test_what_is_no_drawing_is_refused_in_a_sentence(drawing: Serving, facts: object, why: str) -> None:
-    status, said = tell(drawing, "read", facts)
+def test_draw_server_rejects_invalid_drawings(drawing: Serving, facts: object, why: str) -> None:
+    status, said = send_json(drawing, "read", facts)
     assert status == 422 and re.search(why, str(said["error"])), said
 
 
-def test_what_is_no_json_is_refused_too(drawing: Serving) -> None:
+def test_draw_server_rejects_invalid_json(drawing: Serving) -> None:
     for body in (b"", b"{", b"\xff\xfe", b'{"a": "\\ud800"}', b"[" * 100_000, b'"' + b"a" * 100 + b'"'):
-        status, _, said = ask(drawing, "read", "POST", body)
+        status, _, said = send_request(drawing, "read", "POST", body)
         assert status == 422 and b"error" in said, (body[:20], said)
 
 
-def test_no_path_leads_out(drawing: Serving) -> None:
+def test_draw_server_serves_nothing_outside_its_files(drawing: Serving) -> None:
     for path in (
         "../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "static/draw.js",
         "draw.py", "common.css/../drawing.py", "read", "draw.html", "%00", "favicon.ico", "C:\\windows",
     ):  # fmt: skip
-        status, _, body = ask(drawing, path)
+        status, _, body = send_request(drawing, path)
         assert status in (403, 404, 405) and b"root:" not in body and b"import" not in body, (path, status)
 
 
-def test_pictures_are_bounded(drawing: Serving) -> None:
+def test_draw_server_limits_picture_sizes(drawing: Serving) -> None:
     import struct
     import zlib
 
-    def chunk(name: bytes, data: bytes) -> bytes:
+    def make_chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
     head = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
     bomb = (
         b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"IDAT", zlib.compress(b"\0" * 100_000))
-        + chunk(b"IEND", b"")
+        + make_chunk(b"IHDR", head)
+        + make_chunk(b"IDAT", zlib.compress(b"\0" * 100_000))
+        + make_chunk(b"IEND", b"")
     )
-    status, _, body = ask(drawing, "look?width=500&height=500", "POST", bomb, X_Name="bomb.png")
+    status, _, body = send_request(drawing, "look?width=500&height=500", "POST", bomb, X_Name="bomb.png")
     assert status == 422 and "pixels" in json.loads(body)["error"]
     for side in ("0", "nan", "1e9", "-5", "", "x"):
-        assert ask(drawing, f"look?width={side}&height=500", "POST", b"x")[0] == 422
-    status, _, body = ask(
+        assert send_request(drawing, f"look?width={side}&height=500", "POST", b"x")[0] == 422
+    status, _, body = send_request(
         drawing, "look?width=500&height=500", "POST", b"junk", X_Name="%2e%2e%2fetc%2fpasswd%0a%1b[31m"
     )
     assert status == 422 and "/" not in json.loads(body)["error"].split()[0] and "\x1b" not in json.loads(body)["error"]
 
 
-def test_a_page_is_kept_in_its_folder_only_and_none_is_overwritten(serve: Serve, tmp_path: Path) -> None:
+def test_draw_server_saves_pages_in_its_folder_without_overwriting(serve: Serve, tmp_path: Path) -> None:
     serving = serve("draw", "--corrected-pages", "kept", cwd=tmp_path)
     shown = {"labels": ["x"], "heads": [0]}
     page = {"parts": [STROKE], "said": [{"parts": [0], "label": "x", "head": []}], "name": "../../evil", "seen": shown}
-    assert [tell(serving, "keep", page)[1]["name"] for _ in range(2)] == ["page-0001.inkml", "page-0002.inkml"]
+    assert [send_json(serving, "keep", page)[1]["name"] for _ in range(2)] == ["page-0001.inkml", "page-0002.inkml"]
     (tmp_path / "kept" / "page-0001.inkml").unlink()
-    assert tell(serving, "keep", page)[1]["name"] == "page-0003.inkml"  # the second is not overwritten
+    assert send_json(serving, "keep", page)[1]["name"] == "page-0003.inkml"  # the second is not overwritten
     assert {path.name for path in tmp_path.rglob("*")} == {"kept", "page-0002.inkml", "page-0003.inkml"}
     unseen = page | {"seen": {"labels": ["y"], "heads": [0]}}
-    assert tell(serving, "keep", unseen)[0] == 422
+    assert send_json(serving, "keep", unseen)[0] == 422
 
 
 # Fuzz.
 
 
-def mangled(draw: random.Random, whole: bytes) -> bytes:
+def corrupt_bytes(draw: random.Random, whole: bytes) -> bytes:
     """The bytes with some of them changed, left out, or said again."""
     data = bytearray(whole)
     for _ in range(draw.randrange(1, 8)):
@@ -319,18 +317,18 @@ def mangled(draw: random.Random, whole: bytes) -> bytes:
 STRANGE = [None, True, -1, 0, 7, 1e308, 10**400, -0.0, "", "x", "\u202e", "é" * 9, [], [0], [[]], {}, {"parts": [0]}]
 
 
-def twisted(draw: random.Random, value: object, depth: int = 0) -> object:
+def corrupt_json(draw: random.Random, value: object, depth: int = 0) -> object:
     """The same JSON with something else in some place of it."""
     if draw.random() < 0.12 * depth or not isinstance(value, list | dict) or not value:
         return draw.choice(STRANGE)
     if isinstance(value, dict):
         name = draw.choice([*value])
-        return value | {name: twisted(draw, value[name], depth + 1)}
+        return value | {name: corrupt_json(draw, value[name], depth + 1)}
     place = draw.randrange(len(value))
-    return [*value[:place], twisted(draw, value[place], depth + 1), *value[place + draw.randrange(2) :]]
+    return [*value[:place], corrupt_json(draw, value[place], depth + 1), *value[place + draw.randrange(2) :]]
 
 
-def memory(serving: Serving) -> int:
+def measure_memory(serving: Serving) -> int:
     """MB that the process holds."""
     for line in Path(f"/proc/{serving.process.pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
@@ -338,14 +336,13 @@ def memory(serving: Serving) -> int:
     raise AssertionError("no VmRSS")
 
 
-def as_json(draw: random.Random, facts: object) -> bytes:
+def encode_corrupt_json(draw: random.Random, facts: object) -> bytes:
     for _ in range(draw.randrange(1, 4)):
-        facts = twisted(draw, facts)
+        facts = corrupt_json(draw, facts)
     return json.dumps(facts).encode()
 
 
-def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home: Path) -> None:
-    from writing import written_as
+def test_draw_server_survives_a_thousand_hostile_requests(drawing: Serving, home: Path) -> None:
 
     from aggrevated_reader.pages.inkml_writing import to_inkml
 
@@ -353,7 +350,7 @@ def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home
     page = written_as("x=2")
     parts = [[stroke.round(1).tolist()] for strokes in page.ink for stroke in strokes]
     facts = {"parts": parts, "said": [{"parts": [0], "label": "x", "head": [1]}], "confirmed": True}
-    _, read = tell(drawing, "read", facts)
+    _, read = send_json(drawing, "read", facts)
     symbols: list[dict[str, object]] = read["symbols"]  # type: ignore[assignment]
     facts["seen"] = {"labels": [one["label"] for one in symbols], "heads": [one["head"] for one in symbols]}
     before = set(home.rglob("*"))
@@ -362,24 +359,28 @@ def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home
     for number in range(1000):
         path = draw.choice(["read", "steps", "inkml", "keep", "look?width=800&height=400"])
         whole = to_inkml(page) if path.startswith("look") else json.dumps(facts).encode()
-        body = mangled(draw, whole) if draw.random() < 0.4 or path.startswith("look") else as_json(draw, facts)
+        body = (
+            corrupt_bytes(draw, whole)
+            if draw.random() < 0.4 or path.startswith("look")
+            else encode_corrupt_json(draw, facts)
+        )
         name = draw.choice(["a.inkml", "a.png", "a.pdf", "a.jpg", "..%2f..", ""])
         method = draw.choice(["POST"] * 9 + ["GET"])
-        status, _, said = ask(drawing, path, method, body, X_Name=name)
+        status, _, said = send_request(drawing, path, method, body, X_Name=name)
         assert status in (200, 404, 405, 413, 422), (path, body[:200], said)
         assert b"Traceback" not in said and b".py" not in said
         answers.add((path, status))
         if number == 300:
-            halfway = memory(drawing)
+            halfway = measure_memory(drawing)
     assert {("read", 200), ("steps", 200), ("inkml", 200)} < answers  # some got through to the reader
-    assert memory(drawing) < halfway + 60
-    assert ask(drawing, "state")[0] == 200 and drawing.process.poll() is None
+    assert measure_memory(drawing) < halfway + 60
+    assert send_request(drawing, "state")[0] == 200 and drawing.process.poll() is None
     assert "failed" not in drawing.said()
     made = set(home.rglob("*")) - before
     assert all(path == home / "pages" or path.parent == home / "pages" for path in made)
 
 
-def test_broken_lines_are_no_harm(drawing: Serving) -> None:
+def test_draw_server_survives_malformed_requests(drawing: Serving) -> None:
     token = drawing.address.split("/")[3]
     for raw in (
         b"", b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 100_000,
@@ -397,14 +398,14 @@ def test_broken_lines_are_no_harm(drawing: Serving) -> None:
             except (TimeoutError, ConnectionError):
                 pass
             assert b"Traceback" not in answer
-    assert ask(drawing, "state")[0] == 200
+    assert send_request(drawing, "state")[0] == 200
 
 
-def test_whoever_says_nothing_has_to_leave_and_others_are_answered_meanwhile(drawing: Serving) -> None:
+def test_draw_server_closes_idle_connections_and_answers_others(drawing: Serving) -> None:
     silent = [socket.create_connection(("127.0.0.1", drawing.port), timeout=30) for _ in range(150)]
     try:
         silent[0].sendall(b"GET /never")  # nor does half a line help
-        assert ask(drawing, "state")[0] == 200
+        assert send_request(drawing, "state")[0] == 200
         for line in (silent[0], silent[-1]):
             assert line.recv(1) == b""  # closed
     finally:
@@ -412,7 +413,7 @@ def test_whoever_says_nothing_has_to_leave_and_others_are_answered_meanwhile(dra
             line.close()
 
 
-def test_stopping_it_is_what_a_command_does(serve: Serve) -> None:
+def test_draw_server_stops_with_exit_code_of_the_signal(serve: Serve) -> None:
     serving = serve("draw")
     assert serving.stop(signal.SIGTERM) == 143
     again = serve("draw")

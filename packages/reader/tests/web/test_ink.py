@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from writing import written_as
+from writing import write_lines
 
 from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Page
@@ -22,7 +22,7 @@ from aggrevated_reader.web.drawings import Drawings
 from aggrevated_reader.web.ink import ROOT, Drawing, Said, parse_drawing, place_symbols
 from helpers.command_line import failure, said
 
-PAGE = written_as("a(b+c)=d")
+PAGE = write_lines("a(b+c)=d")
 
 
 @pytest.fixture(scope="module")
@@ -30,41 +30,41 @@ def reader() -> PageReader:
     return load_reader()
 
 
-def asked(**said: object) -> Drawing:
+def make_drawing(**said: object) -> Drawing:
     """The drawing of a page, a part for each stroke."""
     parts = [[stroke.tolist()] for strokes in PAGE.ink for stroke in strokes]
     return parse_drawing({"parts": parts, **said})
 
 
-def seen(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
+def shown_state(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
     """What the page shows of a drawing."""
     read = drawings.read(drawing)
     return {"labels": list(read.labels), "heads": read.heads.tolist()}
 
 
-def test_points_have_a_pressure_of_a_half_unless_a_pen_says_another() -> None:
+def test_parse_drawing_uses_pressure_of_one_half_by_default() -> None:
     drawing = parse_drawing({"parts": [[[[1, 2], [3, 4, 0.9], [5, 6, 7]]]]})
     assert drawing.parts[0][0].tolist() == [[1, 2], [3, 4], [5, 6]]
     assert drawing.pressures[0][0].tolist() == [0.5, 0.9, 1.0]
 
 
-def test_parts_that_were_said_to_be_a_symbol_are_one_and_the_others_are_found() -> None:
-    drawing = asked(said=[{"parts": [1, 0]}])  # a and (
+def test_drawing_symbols_keep_confirmed_groups_and_find_others() -> None:
+    drawing = make_drawing(said=[{"parts": [1, 0]}])  # a and (
     assert drawing.said == (Said((0, 1)),)
     symbols = drawing.symbols()
     assert symbols[0] == (0, 1) and len(symbols) == 7
     assert sorted(part for parts in symbols for part in parts) == list(range(10))
-    assert len(asked().symbols()) == 8
+    assert len(make_drawing().symbols()) == 8
 
 
-def test_a_head_that_is_no_symbol_any_more_is_forgotten_and_one_that_was_not_named_is_a_symbol() -> None:
-    taken = asked(said=[{"parts": [0], "head": [1]}, {"parts": [1, 2]}])
+def test_parse_drawing_drops_missing_heads_and_adds_implied_symbols() -> None:
+    taken = make_drawing(said=[{"parts": [0], "head": [1]}, {"parts": [1, 2]}])
     assert taken.said == (Said((0,)), Said((1, 2)))
-    named = asked(said=[{"parts": [0], "head": [1]}, {"parts": [2], "head": []}])
+    named = make_drawing(said=[{"parts": [0], "head": [1]}, {"parts": [2], "head": []}])
     assert named.said == (Said((0,), None, (1,)), Said((2,), None, ROOT), Said((1,)))
 
 
-def test_ink_is_placed_inside_of_the_page_and_not_larger_than_people_write() -> None:
+def test_place_symbols_fits_ink_into_the_page_at_writing_size() -> None:
     for ink, most in ((PAGE.ink, 60.0), ([(np.array([[0.0, 0.0], [1e4, 1.0]]),)], 1e9)):
         points = np.concatenate([stroke for strokes in place_symbols(ink, 800, 300) for stroke in strokes])
         assert (points >= 0).all() and (points <= [800, 300]).all()
@@ -72,18 +72,18 @@ def test_ink_is_placed_inside_of_the_page_and_not_larger_than_people_write() -> 
         assert np.median(sizes) <= most + 1e-6
 
 
-def test_what_is_said_holds_and_what_is_not_is_read(reader: PageReader, tmp_path: Path) -> None:
+def test_drawings_read_respects_corrections(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
-    plain = drawings.read(asked())
+    plain = drawings.read(make_drawing())
     assert plain.transcript.text == "a(b+c)=d" and plain.heads.tolist() == PAGE.heads.tolist()
-    changed = drawings.read(asked(said=[{"parts": list(plain.symbols[2]), "label": "k", "head": []}]))
+    changed = drawings.read(make_drawing(said=[{"parts": list(plain.symbols[2]), "label": "k", "head": []}]))
     assert changed.transcript.labels == ("a", "(", "k", "+", "c", ")", "=", "d")
     assert changed.heads.tolist() == [*PAGE.heads[:2], 0, *PAGE.heads[3:]]
     facts = changed.to_dict()["symbols"][2]
     assert (facts["label"], facts["read_as"], facts["head"], facts["read_head"]) == ("k", "b", 0, int(PAGE.heads[2]))
 
 
-def test_a_dot_a_single_stroke_and_nothing_are_drawings_too(reader: PageReader, tmp_path: Path) -> None:
+def test_drawings_read_accepts_dots_single_strokes_and_nothing(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
     assert drawings.read(parse_drawing({"parts": []})).to_dict()["symbols"] == []
     assert drawings.steps(parse_drawing({"parts": []}), confirmed=False) == {"steps": []}
@@ -92,7 +92,7 @@ def test_a_dot_a_single_stroke_and_nothing_are_drawings_too(reader: PageReader, 
         assert len(facts["symbols"]) == 1 and json.dumps(facts, allow_nan=False)
 
 
-def test_the_costs_of_a_parse_add_up_to_its_wrong_heads(reader: PageReader) -> None:
+def test_parse_step_costs_add_up_to_the_wrong_heads(reader: PageReader) -> None:
     """Transitions are deterministic, so Σ_t A*(s_t, a_t) is the loss, whichever tree is called right."""
     for leaf, head in ((0, 2), (2, 2), (4, 6)):  # a, b and c have no dependents: hung elsewhere it is a tree, too
         heads = PAGE.heads.copy()
@@ -105,16 +105,16 @@ def test_the_costs_of_a_parse_add_up_to_its_wrong_heads(reader: PageReader) -> N
         assert taken[-1]["cost_to_go"] == wrong and taken[0]["cost_to_go"] - taken[0]["costs"] == 0
         for step in steps[:-1]:
             assert sum(one["probability"] for one in step["transitions"]) == pytest.approx(1, abs=1e-3)
-            assert all(one["probability"] == 0 for one in step["transitions"] if not one["action_mask"])
+            assert all(one["probability"] == 0 for one in step["transitions"] if not one["legal"])
 
 
-def test_without_a_tree_nothing_has_a_cost(reader: PageReader) -> None:
+def test_parse_steps_without_gold_tree_have_no_costs(reader: PageReader) -> None:
     steps = list_parse_steps(*reader.reads.parser_of(PAGE), known=False)
     assert all("costs" not in one for step in steps for one in step["transitions"])
     assert steps[0]["stack"] == [0] and steps[0]["buffer"] == 1 and steps[-1]["buffer"] == 0
 
 
-def test_what_a_page_looks_at_comes_back_as_it_was(reader: PageReader, tmp_path: Path) -> None:
+def test_drawings_look_recovers_labels_and_heads_of_inkml(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
     found = drawings.look(to_inkml(PAGE, "a(b+c)=d"), "gold.inkml", 900, 400)
     assert found["confirmed"] and [one["label"] for one in found["said"]] == list(PAGE.symbols)
@@ -126,18 +126,18 @@ def test_what_a_page_looks_at_comes_back_as_it_was(reader: PageReader, tmp_path:
     assert not grouped["confirmed"] and len(grouped["said"]) == 8
 
 
-def test_a_page_that_is_no_tree_is_not_kept(reader: PageReader, tmp_path: Path) -> None:
+def test_drawings_keep_rejects_pages_that_are_no_tree(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path / "kept")
-    two_roots = asked(said=[{"parts": [0], "head": []}])
+    two_roots = make_drawing(said=[{"parts": [0], "head": []}])
     with pytest.raises(DataError, match="depend on ROOT"):
-        drawings.keep(two_roots, seen(drawings, two_roots))
+        drawings.keep(two_roots, shown_state(drawings, two_roots))
     with pytest.raises(DataError, match="not the tree that was shown"):
-        drawings.keep(asked(), seen(drawings, two_roots))
+        drawings.keep(make_drawing(), shown_state(drawings, two_roots))
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_page_whose_symbols_nobody_has_named_is_not_kept(tmp_path: Path) -> None:
-    class Nameless:
+def test_drawings_keep_rejects_pages_without_labels(tmp_path: Path) -> None:
+    class NamelessReader:
         """A policy of the paper's, which knows no names."""
 
         def read(self, pages: list[Page]) -> list[PageReading]:
@@ -145,23 +145,26 @@ def test_a_page_whose_symbols_nobody_has_named_is_not_kept(tmp_path: Path) -> No
             one = PageReading(("?",) * 8, ("?",) * 8, unsure, PAGE.heads, unsure, np.nan, pages[0].boxes, ((),) * 8)
             return [one]
 
-    drawings = Drawings(PageReader(Nameless()), tmp_path / "kept")  # type: ignore[arg-type]
+    drawings = Drawings(PageReader(NamelessReader()), tmp_path / "kept")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="symbol 1 has no label"):
-        drawings.keep(asked(), seen(drawings, asked()))
-    said = [{"parts": list(parts), "label": name} for parts, name in zip(asked().symbols(), PAGE.symbols, strict=True)]
-    named = asked(said=said)
-    assert drawings.keep(named, seen(drawings, named))["name"] == "page-0001.inkml"
-    assert b"head" not in drawings.inkml(asked(), confirmed=False)
+        drawings.keep(make_drawing(), shown_state(drawings, make_drawing()))
+    said = [
+        {"parts": list(parts), "label": name}
+        for parts, name in zip(make_drawing().symbols(), PAGE.symbols, strict=True)
+    ]
+    named = make_drawing(said=said)
+    assert drawings.keep(named, shown_state(drawings, named))["name"] == "page-0001.inkml"
+    assert b"head" not in drawings.inkml(make_drawing(), confirmed=False)
 
 
-def test_the_examples_are_pages_of_ink(reader: PageReader, tmp_path: Path) -> None:
+def test_drawings_example_gives_unlabeled_ink(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
     for seed in (0, 1, 999_999_999):
         found = drawings.example(seed, 800, 400)
         assert len(found["parts"]) > 3 and not found["said"] and not found["confirmed"]
 
 
-def test_the_command_line_prints_the_same_steps(
+def test_parse_command_prints_the_same_steps(
     reader: PageReader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "gold.inkml"
@@ -175,7 +178,7 @@ def test_the_command_line_prints_the_same_steps(
     assert lines[-1].split()[:2] == ["14", "end"]
 
 
-def test_what_cannot_be_served_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_draw_command_rejects_bad_ports_and_policies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert failure(["draw", "--port", "70000"], capsys)[0] == 2
     assert failure(["draw", "--policy", str(tmp_path / "nothing")], capsys)[0] in (65, 74)
     with socket.socket() as taken:
@@ -186,8 +189,8 @@ def test_what_cannot_be_served_is_told(tmp_path: Path, capsys: pytest.CaptureFix
     assert code == 74 and f"port {port} of 127.0.0.1 cannot be used" in sentence and "--port" in sentence
 
 
-def test_without_the_extra_it_is_named() -> None:
+def test_draw_command_without_uvicorn_names_the_package_to_install() -> None:
     script = "import sys; sys.modules['uvicorn'] = None; from aggrevated.cli import main; main(['draw'])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "pages need uvicorn" in done.stderr
-    assert "pip install 'aggrevated[pages]'" in done.stderr
+    assert "pip install './packages/reader'" in done.stderr

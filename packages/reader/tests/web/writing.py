@@ -13,22 +13,22 @@ from aggrevated_reader.pages.writers import writer
 from aggrevated_reader.web.ink import place_symbols
 
 
-def written_as(*lines: str, hand: int = 3) -> Page:
+def write_lines(*lines: str, hand: int = 3) -> Page:
     """The lines, a sign a symbol, as one of very many hands writes them; with the right tree."""
     draw = np.random.default_rng(hand)
     return synthesize_page([list(line) for line in lines], writer(BatchedRng(draw)), draw)
 
 
-def strokes_on(tab: Tab, page: Page) -> list[Array]:
+def place_strokes(tab: Tab, page: Page) -> list[Array]:
     """The page's strokes where they fit on the paper, in pixels of the window."""
     box = tab.locator("#paper").bounding_box()
     assert box is not None
     corner = np.array([box["x"], box["y"]])
     ink = place_symbols(page.ink, box["width"], box["height"])
-    return [thinned(stroke) + corner for strokes in ink for stroke in strokes]
+    return [thin_stroke(stroke) + corner for strokes in ink for stroke in strokes]
 
 
-def thinned(stroke: Array, most: int = 12) -> Array:
+def thin_stroke(stroke: Array, most: int = 12) -> Array:
     """No more points than a quick mouse tells of."""
     return stroke[np.linspace(0, len(stroke) - 1, min(len(stroke), most)).round().astype(int)]
 
@@ -47,20 +47,20 @@ def draw_strokes(tab: Tab, strokes: Sequence[Array]) -> Iterator[None]:
 
 def write_on(tab: Tab, page: Page) -> None:
     """Write the page, and wait until it is read whole."""
-    strokes = strokes_on(tab, page)
+    strokes = place_strokes(tab, page)
     for _ in draw_strokes(tab, strokes):
         pass
-    settled(tab, len(strokes))
+    wait_until_read(tab, len(strokes))
 
 
-def settled(tab: Tab, parts: int) -> None:
+def wait_until_read(tab: Tab, parts: int) -> None:
     """Wait until what is shown is of so many parts."""
     inked = "document.querySelectorAll('#paper .stroke').length"
     counted = f"count => {inked} === count && document.body.dataset.read == count"
     tab.wait_for_function(counted, arg=parts)
 
 
-def heads_shown(tab: Tab) -> list[int]:
+def read_heads(tab: Tab) -> list[int]:
     """The head of each symbol, from the arcs of the tree."""
     found = tab.evaluate(
         "[...document.querySelectorAll('#tree .arc')].map(a => [+a.dataset.dependent, +a.dataset.head])"
@@ -68,6 +68,6 @@ def heads_shown(tab: Tab) -> list[int]:
     return [head for _, head in sorted(found)]
 
 
-def labels_shown(tab: Tab) -> list[str]:
+def read_labels(tab: Tab) -> list[str]:
     """What each symbol is, from the tree."""
     return [str(name) for name in tab.locator("#tree .symbol:not(.root) .name").all_text_contents()]

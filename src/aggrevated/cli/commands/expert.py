@@ -64,7 +64,8 @@ class TrainExpert:
         task = find_task(self.task)
         if task.expert_recipe is None:
             raise UsageError(
-                f"no expert of its own was made for {task.name}; its world's is {task.problem.to_values().get('expert')}"
+                f"no expert of its own was made for {task.name}; its world's is "
+                f"{task.problem.to_values().get('expert')}"
             )
         path = self.out or Path(f"{task.name}-expert.safetensors")
         with reraise_storage_errors(path):  # what cannot be written is known before the work

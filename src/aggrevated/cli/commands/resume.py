@@ -57,7 +57,7 @@ class Resume:
 
     def _go_on_with_sweep(self) -> None:
         """Make the trials that are missing, and print the best."""
-        from aggrevated.cli.run_sweep import run_sweep_to_end
+        from aggrevated.cli.commands.sweep import run_sweep_to_end
         from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import to_flag
         from aggrevated.sweeps.sweep import Sweep

@@ -11,32 +11,36 @@ from tyro.conf import Positional, UseAppendAction, arg
 from aggrevated.cli.commands.train import (
     COMPONENT_HELP,
     check_task_first,
+    default_config_for,
     find_task_argument,
     option_groups,
-    read_selection_settings,
     with_task_list,
 )
 from aggrevated.cli.options import EngineOptions, Folder, Integer, Name, TaskName
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import FrozenTrial
+
     from aggrevated.config import Config
     from aggrevated.sweeps.request import SweepRequest
-    from aggrevated.sweeps.search_space import Variation
+    from aggrevated.sweeps.sweep import Sweep as SweepFolder
+    from aggrevated.training.run_folder import Run
 
 
 @dataclass(frozen=True)
 class Sweep:
     """Try many settings, with several seeds each, and say which are best on validation.
 
-    What varies is a range, NAME=LOW..HIGH or NAME=LOW..HIGH:log, or choices, NAME=a,b,c; names are those of the options
-    of 'aggrevated train TASK'. All that does not vary can be fixed by these options. What has no effect beside some
-    choice is left out there. Stopped and started again with the same --out, it goes on where it was, and with more
-    --trials it goes on further.
+    What varies is a range, NAME=LOW..HIGH or NAME=LOW..HIGH:log, or choices, NAME=a,b,c; names are those of the
+    options of 'aggrevated train TASK'. All that does not vary can be fixed by these options. What has no effect
+    beside some choice is left out there. Stopped and started again with the same --out, it goes on where it was,
+    and with more --trials it goes on further. It needs Optuna: pip install 'aggrevated[optuna]'.
 
     Try:
-      aggrevated sweep hopper --vary update=regular,exponentiated --vary learning-rate=1e-4..1e-1:log --seeds 3
-      aggrevated sweep cartpole --update natural --vary delta-kl=1e-5..1e-2:log --vary damping=0.1..10:log --trials 32
+      aggrevated sweep hopper --vary update=regular,exponentiated --vary learning-rate=1e-4..1e-1:log
+      aggrevated sweep cartpole --update natural --vary delta-kl=1e-5..1e-2:log --vary damping=0.1..10:log
       aggrevated sweep cartpole --vary temperature=0.02..0.2:log:4 --vary decay_after=0,8 --search grid --json
     """
 
@@ -44,10 +48,10 @@ class Sweep:
     task: Positional[TaskName]
     """What to learn."""
     vary: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="NAME=VALUES", help_behavior_hint="")] = ()
-    """What varies, once for each setting: NAME=LOW..HIGH[:log], NAME=a,b,c; in a grid NAME=LOW..HIGH[:log]:POINTS."""
+    """What varies, for each setting: NAME=LOW..HIGH[:log], NAME=a,b,c; in a grid NAME=LOW..HIGH[:log]:POINTS."""
     method: Annotated[str, arg(help=f"{', '.join(METHODS)}, or one that an installed package offers.")] = "aggrevated"
     search: Name = None
-    """grid (all combinations) or tpe (Optuna's); default: grid if there are points, or few choices, else tpe."""
+    """grid (all combinations) or tpe (Optuna's); default: grid for points or few choices, else tpe."""
     trials: Integer = None
     """How many settings are tried; default: 64, or all of a grid."""
     seeds: int = 3
@@ -64,7 +68,7 @@ class Sweep:
 
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
-        """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
+        """Return the command with the options of the task in the arguments, and these as it takes them."""
         task = find_task_argument(arguments)
         if task is None:
             return with_task_list(cls), list(arguments)
@@ -72,13 +76,11 @@ class Sweep:
 
         configs = list_configs(task, arguments)
         pieces = [piece for config in configs for piece in config.components.values()]
-        return specialize_command(cls, option_groups(configs, cls, arguments), configs), normalize_flags(
-            arguments, pieces
-        )
+        command = specialize_command(cls, option_groups(configs, cls, arguments), configs)
+        return command, normalize_flags(arguments, pieces)
 
     def run(self) -> None:
         """Make the trials that are missing, and print the best."""
-        from aggrevated.cli.run_sweep import run_sweep_to_end
         from aggrevated.sweeps.sweep import create_or_open_sweep
         from aggrevated.training.run_folder import to_file_name
 
@@ -88,26 +90,25 @@ class Sweep:
         run_sweep_to_end(create_or_open_sweep(folder, self.asked(folder)), self.json, self.where)
 
     def asked(self, folder: Path) -> "SweepRequest":
-        """What is asked for; what is left open is as in the sweep that is there, if it varies the same."""
-        from aggrevated.sweeps.request import TRIALS, SweepRequest
-        from aggrevated.sweeps.search import choose_search, list_grid
+        """Return what is asked for; what is left open is as in the folder's sweep, if it varies the same."""
+        from aggrevated.sweeps.request import TRIALS, SweepRequest, choose_search
         from aggrevated.sweeps.search_space import parse_variations
+        from aggrevated.sweeps.sweep import RECORD
+        from aggrevated.sweeps.sweep import Sweep as SweepFolder
 
         varied = parse_variations(self.vary, self.default_config[0].task, self.method)
-        then = load_previous_request(folder, varied)
+        then = SweepFolder.open(folder).asked if (folder / RECORD).is_file() else None
+        then = then if then and then.varied == varied else None
         search = self.search or (then.search if then else choose_search(varied, self.trials))
-        trials = TRIALS if self.trials is None else self.trials
-        now = SweepRequest(
-            self.task, self.method, varied, self.fixed(), search, trials, self.seeds, self.sampler_seed, True
-        )
+        sizes = (TRIALS if self.trials is None else self.trials, self.seeds, self.sampler_seed)
+        now = SweepRequest(self.task, self.method, varied, self.fixed(), search, *sizes, trust_code=True)
         now.check()
-        most = len(list_grid(now)) if search == "grid" else None
-        if self.trials is None:
-            return replace(now, trials=then.trials if then else most or TRIALS)
-        return replace(now, trials=min(self.trials, most or self.trials))
+        most = len(now.grid) if search == "grid" else None
+        trials = self.trials or (then.trials if then else most or TRIALS)
+        return replace(now, trials=min(trials, most or trials))
 
     def fixed(self) -> dict[str, Any]:
-        """The settings that were given."""
+        """Return the settings that were given."""
         from aggrevated.cli.options import explicit_settings
         from aggrevated.sweeps.search_space import with_absolute_path
 
@@ -115,32 +116,23 @@ class Sweep:
         found = {name: value for name, value in chosen.items() if value is not None}
         for config in self.default_config:
             found |= explicit_settings(self, config.components)
-        return {name: with_absolute_path(self.default_config[0].task, name, value) for name, value in found.items()}
+        task = self.default_config[0].task
+        return {name: with_absolute_path(task, name, value) for name, value in found.items()}
 
 
 def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
-    """The configs, all else at its defaults, of every combination of method and pieces that was asked for."""
-    from aggrevated.cli.options import option_value, option_values
-    from aggrevated.config.resolver import default_config, fill_config_defaults
+    """Return the configs, else at their defaults, of all combinations of method and pieces asked for."""
+    from aggrevated.cli.options import option_values
     from aggrevated.core.errors import UsageError
-    from aggrevated.tasks import find_task
+    from aggrevated.core.settings import to_flag
 
-    names = ("method", *COMPONENT_HELP)
     found = []
     faults = []
-    picked = {name: [value] for name in names if (value := option_value(name, arguments)) is not None}
     varied = dict(word.split("=", 1) for word in option_values("vary", arguments) if "=" in word)
-    picked |= {name: varied[name].split(",") for name in names if name in varied}
-    known = find_task(task, trust_code=True)  # it was typed
-    for some in product(*picked.values()):
-        chosen = dict(zip(picked, some, strict=True))
+    names = [name for name in ("method", *COMPONENT_HELP) if name in varied]
+    for some in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
         try:
-            method = chosen.pop("method", "aggrevated")
-            found.append(
-                fill_config_defaults(
-                    default_config(known, method, chosen | read_selection_settings(known, arguments)), ()
-                )
-            )
+            found.append(default_config_for(task, [*arguments, *some]))
         except UsageError as error:
             faults.append(error)
     if not found:
@@ -148,11 +140,41 @@ def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
     return found
 
 
-def load_previous_request(folder: Path, varied: Sequence["Variation"]) -> "SweepRequest | None":
-    """What the sweep in the folder was asked for, if there is one, and if it varies the same."""
-    from aggrevated.sweeps.sweep import RECORD, Sweep
+def run_sweep_to_end(
+    sweep: "SweepFolder",
+    json: bool,
+    where: EngineOptions,
+    ignore_numerics: bool = False,
+) -> None:
+    """Make the trials that are missing, write the report, and print it."""
+    from aggrevated.cli.console import print_note, print_table
+    from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_on_engine
+    from aggrevated.core.errors import AggrevatedError
+    from aggrevated.reports.sweeps import describe_sweep, write_report
+    from aggrevated.sweeps.sweep import ROUND, FailureCallback, sort_best_first
 
-    if not (folder / RECORD).is_file():
-        return None
-    asked = Sweep.open(folder).asked
-    return asked if asked.varied == tuple(varied) else None
+    asked = sweep.asked
+    problem = asked.found.problem
+    print_note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
+    go_on = print_resume_hint_on_interrupt(f"aggrevated resume {sweep.folder}")
+    with go_on, where.build(asked.seeds * min(asked.trials, ROUND)) as engine:
+
+        def run_all(runs: Sequence["Run"], failed: FailureCallback) -> None:
+            run_on_engine(engine, runs, ignore_numerics, failed, where.log)
+
+        def show(study: "Study", new: Sequence["FrozenTrial"]) -> None:
+            for trial in (trial for trial in new if trial.value is None):
+                print_note(f"trial {trial.number:03d} failed: {trial.user_attrs['failed']}")
+            words = "all failed so far"
+            for best in sort_best_first(study.trials)[:1]:
+                value = f"{problem.metric_name} {best.value:.{problem.digits}f}"
+                words = f"best so far trial {best.number:03d}, {value}"
+            print_note(f"{len(study.trials)}/{asked.trials} trials: {words}")
+
+        study = sweep.run(run_all, show)
+    facts = describe_sweep(sweep, study)
+    if facts["best"] is None:
+        trials = facts["trials"]
+        first = trials[0]["failed"]
+        raise AggrevatedError(f"all {len(trials)} trials of {sweep.folder} failed; the first: {first}")
+    print_table(write_report(sweep, study, facts), json, facts)

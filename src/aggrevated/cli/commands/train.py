@@ -151,8 +151,7 @@ def default_config_for(task: str, arguments: Sequence[str]) -> "Config":
 def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
     """Those of the world's settings that decide which pieces suit it, as far as they are given."""
     from aggrevated.cli.options import option_value, option_words
-    from aggrevated.core.settings import declared_settings
-    from aggrevated.sweeps.search_space import parse_value
+    from aggrevated.core.settings import declared_settings, parse_value
 
     kinds = get_type_hints(type(task.problem))
     found = {}

@@ -37,7 +37,7 @@ class CategoricalHead(nn.Module):
     def sampler(self) -> CategoricalSampler:
         return CategoricalSampler(self.outputs)
 
-    def shape(self) -> JsonDict:
+    def architecture(self) -> JsonDict:
         return {"actions": self.outputs}
 
     @classmethod

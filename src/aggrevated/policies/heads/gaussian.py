@@ -70,7 +70,7 @@ class GaussianHead(nn.Module):
         unit = self.unit.numpy().copy()
         return GaussianSampler(self.log_deviation.detach().exp().numpy().copy(), centre, unit)
 
-    def shape(self) -> JsonDict:
+    def architecture(self) -> JsonDict:
         bounds = {"low": np.asarray(self.low), "high": np.asarray(self.high)}
         said = {name: [bounds_to_list(np.atleast_1d(x)), str(x.dtype) if x.ndim else ""] for name, x in bounds.items()}
         return {"size": self.outputs, **said}

@@ -226,15 +226,16 @@ class GymnasiumSimulator:
         """[n, A] bool: which actions may be taken."""
         legal = np.ones((len(state), self._border.actions), bool)
         for row, spot in zip(legal, state, strict=True):
-            if spot.legal is not None:
-                row[:] = spot.legal
+            if spot.action_mask is not None:
+                row[:] = spot.action_mask
         return legal
 
     def _reseed(self, state: Array, seeds: Array) -> Array:
         """The same states with other luck ahead, one seed for each."""
+        restore = self._way
         return stack_states(
             [
-                EnvironmentState(spot.observation, spot.ended, spot.legal, self._way.with_luck(spot.back, int(seed)))
+                EnvironmentState(spot.observation, spot.ended, spot.action_mask, restore.with_luck(spot.back, int(seed)))
                 for spot, seed in zip(state, seeds, strict=True)
             ]
         )

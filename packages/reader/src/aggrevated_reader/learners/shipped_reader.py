@@ -52,7 +52,7 @@ class BuiltinReaderStart(StartSettings):
 
     def check(self, chosen: SelectedComponents) -> None:
         check_setting(
-            chosen.policy.name == "builtin", "start", self.name, "another: its weights fit --policy shipped only"
+            chosen.policy.name == "builtin", "start", self.name, "another: its weights fit --policy builtin only"
         )
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:

@@ -22,13 +22,13 @@ SMALL = {
 }
 
 
-def small(method: str = "aggrevated", update: str | None = None, **given: object) -> Config:
-    """The config of a small run."""
+def make_small_config(method: str = "aggrevated", update: str | None = None, **given: object) -> Config:
+    """Return the config of a small run on CartPole."""
     return resolve_config("cartpole", method, update=update, **{**SMALL, **given})
 
 
-def finished(folder: Path, config: Config) -> tuple[Run, Result]:
-    """A run of that config, run to its end."""
+def create_and_run(folder: Path, config: Config) -> tuple[Run, Result]:
+    """Create a run with this config and run it to its end."""
     run = Run.create(folder, config)
     return run, run_to_end(run)
 
@@ -38,7 +38,7 @@ class StoppedError(Exception):
 
 
 def stop_after(run: Run, iterations: int) -> None:
-    """Start or resume the run, and break it off after so many iterations of this sitting."""
+    """Start or resume the run, and interrupt it after so many further iterations."""
     left = [iterations]
 
     def count(_: object) -> None:
@@ -50,28 +50,22 @@ def stop_after(run: Run, iterations: int) -> None:
         run_to_end(run, count)
 
 
-def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) -> None:
-    """A run that is broken off after so many iterations, again and again, ends as one that is not."""
-    whole, expected = finished(folder / "whole", config)
-    broken = Run.create(folder / "broken", config)
+def assert_resume_is_bit_identical(folder: Path, config: Config, *stops: int) -> None:
+    """Assert that a run interrupted after so many iterations, repeatedly, ends as one that is not."""
+    whole, expected = create_and_run(folder / "whole", config)
+    interrupted = Run.create(folder / "interrupted", config)
     for iterations in stops:
-        stop_after(Run.open(broken.folder), iterations)
-    result = run_to_end(Run.open(broken.folder))
+        stop_after(Run.open(interrupted.folder), iterations)
+    result = run_to_end(Run.open(interrupted.folder))
     assert result.weights_sha256 == expected.weights_sha256
     assert result.more["test_return"] == expected.more["test_return"]
-    assert without_time(broken.metrics()) == without_time(whole.metrics())
+    assert without_time(interrupted.metrics()) == without_time(whole.metrics())
     last = f"checkpoints/{config.loop.iterations:06d}.safetensors"
     tensors = load_checksummed(whole.folder / last)[0]
-    other = load_checksummed(broken.folder / last)[0]
+    other = load_checksummed(interrupted.folder / last)[0]
     assert digest_tensors(tensors) == digest_tensors(other)
 
 
 def without_time(lines: list[Metrics]) -> list[Metrics]:
-    """Metrics without what the clock said."""
+    """Return the metrics without their clock times."""
     return [replace(line, seconds=0.0, cpu_seconds=0.0) for line in lines]
-
-
-@pytest.fixture
-def warnings_of() -> list[str]:
-    """A list that collects warnings when its `append` is given as `warn`."""
-    return []

@@ -1,0 +1,251 @@
+"""The options of commands, and values that no option may end in a traceback for.
+
+A command goes as far as the work itself, which the tests leave out: folders and files are really read and written. With
+AGGREVATED_FAULTS=all, the settings of every task and component are tried, not only those of one owner of each.
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from aggrevated.cli import discover_commands, main
+from aggrevated.config.builder import build_policy
+from aggrevated.config.resolver import OPTION_NAMES, iter_components, list_component_types, resolve_config
+from aggrevated.core.errors import UsageError
+from aggrevated.core.settings import declared_settings, to_flag
+from aggrevated.policies import Policy
+from aggrevated.tasks import Task
+from aggrevated.training.run_folder import Run
+
+# each is there when a command runs
+LOOP = "loop"
+FOLDER = "folder"
+BELOW_A_FILE = "file/below"
+VALUES = (  # for all
+    *("", " ", "x", "None", "True", "[]", "--", "🦆", "\udcff", "y" * 5000, LOOP, "/dev/full/x"),
+    *("-1", "0", "1.5", "nan", "inf", "1e400", "99999999999999999999999", "-99999999999999999999999"),
+)
+NUMBERS = ("1000000000000", "1e308", "1e-320")
+TEXTS = (FOLDER, BELOW_A_FILE, ".", "/", "a,b", "a=b")
+VALUES_BY_TYPE = {int: NUMBERS, float: NUMBERS, tuple: (*NUMBERS, *TEXTS), str: TEXTS, Path: TEXTS, bool: ()}
+NOT_SET = {"None"}  # is what an option that is None by default can be set to
+INVALID_VALUES = {  # what is refused whatever an option of that type means
+    int: {*VALUES, *NUMBERS} - {"0", "1000000000000"} - NOT_SET,  # the second is a seed
+    float: {*VALUES} - {"0", "-1", "1.5", "99999999999999999999999", "-99999999999999999999999"} - NOT_SET,
+    bool: {*VALUES} - {"True", "--"},
+    tuple: {*VALUES, *NUMBERS, *TEXTS} - NOT_SET,
+    str: {"\udcff"},
+    Path: {"", "\udcff"},
+}
+VALID_VALUES = {"--anneal-iterations": {"-1"}}  # over all iterations
+SLOW_VALUES = {"--generated-pages": {"None"}}  # the default: twenty thousand pages are drawn
+EXIT_CODES = (0, 2, 65, 74)
+ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
+TRAIN_OPTIONS = ("--iterations", "1", "--trajectories", "2", "--out", "OUT")
+TRAIN_COMMAND = ("train", "cartpole", *TRAIN_OPTIONS)
+POSITIONAL = {"RUN", "PAGE", "cartpole", "tree", "lower-bound"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, or a positional argument, of a command that is complete without it."""
+
+    words: tuple[str, ...]  # RUN is the folder of a run that has ended, PAGE a picture
+    name: str
+    kind: type
+    positional: bool = False
+
+    def __str__(self) -> str:
+        shown = [word for word in self.words if not word.startswith("--") or self.name not in TRAIN_OPTIONS]
+        return f"{' '.join(shown[:4])} {self.name}"
+
+    def with_value(self, value: str) -> list[str]:
+        """Return the command with that value; behind an equals sign a value may look like an option."""
+        if self.positional:
+            place = next(i for i, word in enumerate(self.words) if i and word in POSITIONAL)
+            return [*self.words[:place], value, *self.words[place + 1 :]]
+        if value == "--" or self.kind is bool:
+            return [*self.words, f"{self.name}={value}"]
+        return [*self.words, self.name, value]
+
+
+def iter_commands(package: str) -> Iterator[tuple[str, type]]:
+    """Yield every command that comes with a package, and every command of a command, by the words for it."""
+    for name, command in discover_commands(None).items():
+        if not command.__module__.startswith(f"{package}."):
+            continue
+        kinds = get_type_hints(command, include_extras=True)
+        below = [part for one in fields(command) for part in list_subcommands(kinds[one.name])]
+        for part in below:
+            yield f"{name} {part.__name__.lower().removesuffix('expert')}", part
+        if not below:
+            yield name, command
+
+
+def iter_command_options(command: type) -> Iterator[tuple[str, type, bool]]:
+    """Yield (name, type, whether it is positional) of all that a command takes, groups of options among it."""
+    kinds = get_type_hints(command, include_extras=True)
+    for one in fields(command):
+        kind, marks = strip_annotations(kinds[one.name])
+        if is_dataclass(kind):
+            yield from iter_command_options(kind)
+        elif not list_subcommands(kind):
+            yield to_flag(one.name), get_origin(kind) or kind, "Positional" in marks
+
+
+def strip_annotations(kind: Any) -> tuple[Any, str]:
+    """Return (a type without annotations and without None, the annotations as text)."""
+    annotations = ""
+    while get_origin(kind) is Annotated or type(None) in get_args(kind):
+        annotations += str(get_args(kind)[1:])
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    return kind, annotations
+
+
+def list_subcommands(kind: Any) -> list[type]:
+    """Return the commands that a type chooses from, if it does."""
+    parts = [strip_annotations(part)[0] for part in get_args(strip_annotations(kind)[0])]
+    return [part for part in parts if isinstance(part, type) and is_dataclass(part)]
+
+
+def iter_setting_options(tasks: Iterable[Task], seen: set[tuple[type, str]]) -> Iterator[Option]:
+    """Yield the settings of every component of the tasks; in short once for each class that declares it.
+
+    Args:
+        tasks: the tasks whose components are tried.
+        seen: (owner, name) of settings that are tried elsewhere; it is extended.
+    """
+    for task in tasks:
+        for component, command in iter_component_commands(task):
+            for name in declared_settings(component):
+                owner = next(one for one in component.__mro__ if name in vars(one).get("__annotations__", {}))
+                if ALL or (owner, name) not in seen:
+                    seen.add((owner, name))
+                    yield Option(command, to_flag(name), setting_type(component, name))
+                if ALL:
+                    yield Option(sweep_command(command, name), to_flag(name), setting_type(component, name))
+
+
+def iter_component_commands(task: Task) -> Iterator[tuple[type, tuple[str, ...]]]:
+    """Yield (a component, the command that chooses it) for all of the task; without those that cannot be alone."""
+    small = {
+        "algebra": ("--generated-pages", "10", "--augmented-copies", "0"),
+        "reader": ("--generated-pages", "20"),
+    }.get(task.name, ())
+    for component in list_component_types(task):
+        slot = next((slot for slot in OPTION_NAMES if component in iter_components(task, slot)), None)
+        chosen = (f"--{OPTION_NAMES[slot]}", component.name) if slot else ()
+        for method in ("aggrevated", "dagger", "reinforce", "loki", "searn", "smile", "thor"):
+            try:
+                own = {OPTION_NAMES[slot]: component.name} if slot else {}
+                config = resolve_config(task, method, **own)
+            except UsageError:
+                continue
+            if any(type(one) is component for one in config.components.values()):
+                yield component, ("train", task.name, "--method", method, *chosen, *small, *TRAIN_OPTIONS)
+                break
+
+
+def sweep_command(words: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Return the command of a sweep in which the same settings are fixed and another one varies."""
+    other = "checkpoint-every" if name != "checkpoint_every" else "validate-every"
+    return "sweep", *words[1 : -len(TRAIN_OPTIONS)], "--vary", f"{other}=10,20", "--out", "OUT"
+
+
+def setting_type(component: type, name: str) -> type:
+    """Return the type of a component's setting."""
+    kind = get_type_hints(component)[name]
+    return get_origin(kind) or kind
+
+
+def create_awkward_folder(folder: Path) -> None:
+    """Put a link to itself, a folder, an empty file and a picture into a folder."""
+    (folder / LOOP).symlink_to(LOOP)
+    (folder / FOLDER).mkdir()
+    (folder / "file").write_text("")
+    strokes = np.full((60, 200), 255, np.uint8)
+    strokes[20:40, 30:34] = strokes[28:32, 80:110] = strokes[20:40, 150:154] = 0
+    Image.fromarray(strokes).save(folder / "page.png")
+
+
+def leave_out_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go into the folder, and leave out the training, the searching and the drawing of all commands."""
+    from aggrevated.cli import run_jobs
+    from aggrevated.cli.commands import sweep
+    from aggrevated.problems import expert_training
+
+    monkeypatch.chdir(folder)
+    create_awkward_folder(folder)
+
+    def check_and_exit(
+        runs: list[Run], where: run_jobs.EngineOptions = run_jobs.DEFAULT_ENGINE_OPTIONS, *_: object
+    ) -> None:
+        where.checked(len(runs))
+        exit_done()
+
+    monkeypatch.setattr("tyro._docstrings.get_field_docstring", lambda *_: None, raising=False)  # for --help, and slow
+    monkeypatch.setattr(run_jobs, "run_all", check_and_exit)
+    monkeypatch.setattr(sweep, "run_sweep_to_end", exit_done)
+    monkeypatch.setattr(expert_training, "train_expert", exit_done)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
+    monkeypatch.setattr(Run, "policy", property(untrained_policy))
+
+
+def exit_done(*_: object, **__: object) -> None:
+    """End a command where its work would begin."""
+    raise SystemExit(0)
+
+
+def untrained_policy(run: Run) -> Policy:
+    """Return a policy for a run that has not learned one."""
+    policy = build_policy(run.config)
+    run.config.built_problem.prepare(policy)
+    return policy
+
+
+def run_command(arguments: list[str]) -> int | str:
+    """Return the exit code; of what no program should end with, what it was."""
+    try:
+        main(arguments)
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else 0
+    except BaseException as error:
+        last = inspect.getinnerframes(error.__traceback__)[-1] if error.__traceback__ else None
+        where = f" in {last.filename}:{last.lineno}" if last else ""
+        return f"{type(error).__name__}: {str(error)[:200]}{where}"
+    return 0
+
+
+def find_wrong_outcomes(
+    option: Option, folders: Mapping[str, str], capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    """Return what went wrong, value by value: tracebacks, other exit codes, and values accepted that cannot be."""
+    wrong = []
+    slow = SLOW_VALUES.get(option.name, ())
+    values = [value for value in (*VALUES, *VALUES_BY_TYPE[option.kind]) if value not in slow]
+    invalid = INVALID_VALUES[option.kind] - VALID_VALUES.get(option.name, set())
+    for number, value in enumerate(values):
+        words = {**folders, "PAGE": "page.png", "OUT": f"out-{number}"}
+        code = run_command([words.get(word, word) for word in option.with_value(value)])
+        said = "".join(capsys.readouterr())
+        if code not in EXIT_CODES or "Traceback" in said or (code == 0 and value in invalid):
+            wrong.append(f"{option.name} {value[:40]!r}: {code} {said[-300:]}")
+    return wrong
+
+
+def list_help_options(
+    words: tuple[str, ...], folders: Mapping[str, str], names: set[str], capsys: pytest.CaptureFixture[str]
+) -> set[str]:
+    """Return the options that a command's help lists; a switch by its name in `names`, not by its `--no-` form."""
+    parts = words[: 3 if words[0] == "expert" else 2]
+    assert run_command([*(folders.get(word, word) for word in parts if not word.startswith("--")), "--help"]) == 0
+    listed = set(re.findall(r"^\W*(--[a-z][a-z0-9-]*)", capsys.readouterr().out, re.MULTILINE)) - {"--help"}
+    return {option if option in names else option.replace("--no-", "--", 1) for option in listed}

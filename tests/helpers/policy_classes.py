@@ -1,0 +1,23 @@
+"""Policy classes that a package defines, so that a contract can check that it has a case for each of them."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import isabstract
+
+from aggrevated.core.registry import list_modules
+from aggrevated.policies import Policy
+
+
+def policy_classes_in(package: str) -> set[type[Policy]]:
+    """Return every concrete subclass of Policy that the modules of a package define."""
+    for module in list_modules(package):
+        import_module(module)
+    found = iter_subclasses(Policy)
+    return {kind for kind in found if kind.__module__.startswith(f"{package}.") and not isabstract(kind)}
+
+
+def iter_subclasses(base: type[Policy]) -> Iterator[type[Policy]]:
+    """Yield the subclasses of a class, and theirs."""
+    for kind in base.__subclasses__():
+        yield kind
+        yield from iter_subclasses(kind)
