@@ -232,10 +232,10 @@ class GymnasiumSimulator:
 
     def _reseed(self, state: Array, seeds: Array) -> Array:
         """The same states with other luck ahead, one seed for each."""
-        restore = self._way
+        way = self._way
         return stack_states(
             [
-                EnvironmentState(spot.observation, spot.ended, spot.action_mask, restore.with_luck(spot.back, int(seed)))
+                EnvironmentState(spot.observation, spot.ended, spot.action_mask, way.with_luck(spot.back, int(seed)))
                 for spot, seed in zip(state, seeds, strict=True)
             ]
         )
