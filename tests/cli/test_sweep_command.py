@@ -13,6 +13,7 @@ from PIL import Image
 
 from aggrevated.cli import main, run_jobs
 from aggrevated.core.errors import DataError
+from helpers import gymnasium_environments
 from helpers.command_line import failure, said
 
 TINY = ["--iterations", "2", "--trajectories", "2", "--horizon", "30", "--validation-episodes", "2"]
@@ -130,6 +131,20 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
     limit[0] = -1.0
     code, sentence = failure([*SWEEP[:-1], "other", *vary], capsys)
     assert code == 1 and "all 2 trials of other failed; the first: everything diverged; make it less" in sentence
+
+
+def test_code_that_is_not_trusted_ends_resume_and_is_no_trial_that_failed(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "mine.py").write_text(Path(gymnasium_environments.__file__).read_text())
+    task = ["mine:make", "--expert", "mine:lazy", "--vary", "temperature=0.05,0.1", "--seeds", "1"]
+    whole = json.loads(said(["sweep", *task, *TINY, *HERE, "--out", "sweep", "--json"], capsys))
+    journal = here / "sweep/study.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    command = [sys.executable, "-m", "aggrevated", "resume", "sweep"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 65 and "is Python code, which is not run because a file names it" in done.stderr
+    assert json.loads(said(["resume", "sweep", *HERE, "--trust-code", "--json"], capsys)) == whole
 
 
 @pytest.mark.parametrize(

@@ -193,21 +193,6 @@ def test_settings_that_cannot_be_together_are_a_trial_that_failed(tmp_path: Path
     assert not (tmp_path / "trial-001").exists()
 
 
-def test_code_that_is_not_trusted_stops_the_sweep_and_is_no_trial_that_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    asked = make_request("temperature=0.05,0.1", expert="helpers.gymnasium_environments:lazy")
-    task = "helpers.gymnasium_environments:make"
-    trusted = replace(asked, task=task, trust_code=True, fixed={"expert": asked.fixed["expert"], "iterations": 2})
-    with pytest.raises(StoppedError):
-        run_new(tmp_path / "sweep", trusted, stopped_after(1))
-    with pytest.raises(DataError, match="is Python code, which is not run because a file names it"):
-        run_to_end(Sweep.open(tmp_path / "sweep"))
-    trials = run_to_end(Sweep.open(tmp_path / "sweep", trust_code=True))
-    assert len(trials) == 2 and all(trial.value is not None for trial in trials)
-
-
 @pytest.mark.parametrize("error", [StorageError("the disk is full"), UsageError("in use"), StoppedError("a bug")])
 def test_error_that_is_not_the_trials_fault_stops_the_sweep(tmp_path: Path, error: Exception) -> None:
     def score(run: Run) -> float:
