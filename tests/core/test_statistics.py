@@ -8,7 +8,6 @@ from aggrevated.core.statistics import (
     estimate,
     interquartile_mean,
     median_time,
-    paired_difference,
     probability_of_improvement,
     ranks,
     standard_error,
@@ -68,19 +67,6 @@ def test_what_never_happened_is_later_than_all_that_did() -> None:
     assert median_time([10.0, 20.0, 30.0, 40.0]).value == 20.0  # one that was measured
     never = median_time([10.0, None, None]).named("steps")
     assert never == {"steps": None, "steps_low": 10.0, "steps_high": None}
-
-
-def test_the_interval_of_a_paired_difference_is_by_student_s_t() -> None:
-    found = paired_difference(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
-    half = 4.302653 / 3**0.5  # the 97.5 % quantile with two degrees of freedom; the deviation is 1
-    assert found == pytest.approx((2.0, 2.0 - half, 2.0 + half), rel=1e-6)
-    assert paired_difference(np.array([3.0]), np.array([1.0])) == (2.0, 2.0, 2.0)  # one tells nothing of its error
-
-
-def test_a_paired_difference_does_not_see_what_both_share() -> None:
-    seeds = np.random.default_rng(0).normal(0.0, 10.0, 20)
-    found = paired_difference(seeds + 1.0 + 0.01 * np.arange(20), seeds)
-    assert found.value == pytest.approx(1.095) and 1.0 < found.low < found.high < 1.2
 
 
 def test_the_probability_of_improvement_counts_pairs_and_half_of_the_ties() -> None:

@@ -68,7 +68,7 @@ class Contrary:
 
 @dataclass(frozen=True)
 class Discounted:
-    """Exact costs of following an expert, discounted, by roll-outs of its own; it says another discount."""
+    """Exact costs of following an expert, discounted, by rollouts of its own; it says another discount."""
 
     expert: Any
     simulator: Simulator
@@ -85,13 +85,13 @@ class Discounted:
 
     def rolled(self, states: Array, actions: Array) -> Array:
         total = np.zeros(len(states))
-        lanes = np.arange(len(states))
+        running = np.arange(len(states))
         for k in range(self.steps):
             states, cost, done = self.simulator.step(states, actions)
-            total[lanes] += self.true**k * cost
-            lanes = lanes[~done]
+            total[running] += self.true**k * cost
+            running = running[~done]
             states = states[~done]
-            if not len(lanes):
+            if not len(running):
                 break
             actions = self.expert.act(states, 0)
         return total
@@ -144,8 +144,8 @@ def config_with_expert(make: Callable[[Simulator], Any], name: str = "cartpole",
     """The task with an expert that is made of its own one."""
     task = find_task(name)
     assert isinstance(task.problem, ControlProblem)
-    shipped = task.problem.expert
-    problem = replace(task.problem, expert="", make_expert=lambda sim: make(load_expert(shipped, sim)), **settings)
+    builtin = task.problem.expert
+    problem = replace(task.problem, expert="", make_expert=lambda sim: make(load_expert(builtin, sim)), **settings)
     return resolve_config(replace(task, problem=problem))
 
 
@@ -158,7 +158,7 @@ def config_with_simulator(make: Callable[[int], Simulator], **settings: Any) -> 
 
 def config_trained_on_normalized(folder: Path) -> Config:
     """CartPole's expert as if its training had normalized observations, and without what did."""
-    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
+    weights, metadata = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     mean = np.array([0.3, -0.3, 0.0, 0.0])
     scale = np.array([0.9, 0.8, 0.05, 0.25])
     first = next(name for name in weights if name.endswith(".0.weight"))
@@ -167,7 +167,7 @@ def config_trained_on_normalized(folder: Path) -> Config:
     weights[bias] = weights[bias] + matrix @ matrix.new_tensor(mean)
     weights[first] = matrix * matrix.new_tensor(scale)
     path = folder / "normalized.safetensors"
-    save_checksummed(path, weights, card)
+    save_checksummed(path, weights, metadata)
     return resolve_config("cartpole", expert=str(path))
 
 

@@ -82,7 +82,7 @@ def test_diagnose_refuses_invalid_arguments() -> None:
 
 
 class NoControl:
-    """A world without a simulator that moves."""
+    """A problem without a simulator that moves."""
 
     name = "paper"
 

@@ -1,4 +1,4 @@
-"""Roll-outs with several discounts at once."""
+"""Rollouts with several discounts at once."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ def test_run_discounted_rollouts_undiscounted_matches_the_monte_carlo_oracle() -
     simulator = CartPole(120)
     expert = load_expert("cartpole", simulator)
     of = roll_in(simulator, RollInPolicy(expert, None, 1.0), derive_seeds(0, SeedPurpose.TEST, 0, 6))
-    lanes = np.arange(6)
+    indices = np.arange(6)
     times = np.array([0, 5, 5, 40, 119, 80])
-    states = of.states[lanes, times]
+    states = of.states[indices, times]
     first = np.array([0, 1, 0, 1, 0, 1])
     rolled = run_discounted_rollouts(simulator, expert, states, times, first, (0.9, 1.0))
     expected, _ = rollout_expert_cost(simulator, expert, states, times, first)

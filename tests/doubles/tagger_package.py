@@ -11,8 +11,8 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from generated_sentences import generated
 from gymnasium.spaces import Box, Discrete, Space
+from tagged_sentences import generate_sentences
 
 from aggrevated import (
     SEED,
@@ -59,7 +59,7 @@ class Corpus:
 @cache
 def corpus(sentences: int, seed: int, features: int) -> Corpus:
     """So many generated sentences, with so many features of each word."""
-    found = generated(sentences, seed)
+    found = generate_sentences(sentences, seed)
     words = tuple(word for sentence in found for word in sentence.words)
     tags = np.array([TAGS.index(tag) for sentence in found for tag in sentence.tags])
     seen = np.stack([look(s.words, place, features) for s in found for place in range(len(s))])

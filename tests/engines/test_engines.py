@@ -67,9 +67,9 @@ def test_cached_object_is_sent_once_to_each_worker(engine):
 
 
 def test_engine_map_reports_progress(engine):
-    told = []
-    engine.map(work.sleep_and_return, 0.01, list(range(4)), told.append)
-    assert told == sorted(told) and told[-1] == 4
+    progress = []
+    engine.map(work.sleep_and_return, 0.01, list(range(4)), progress.append)
+    assert progress == sorted(progress) and progress[-1] == 4
 
 
 def test_engine_map_repeats_the_job_of_a_dead_worker(engine, tmp_path):
@@ -101,7 +101,7 @@ def test_serialize_refuses_unpicklable_objects_in_one_sentence():
 
 
 def test_split_into_blocks_holds_every_trajectory_once():
-    lanes = np.arange(23)
+    indices = np.arange(23)
     for engine in (
         IN_PROCESS,
         InProcessEngine(1),
@@ -110,10 +110,10 @@ def test_split_into_blocks_holds_every_trajectory_once():
         ProcessEngine(2),
         ProcessEngine(8, 4),
     ):
-        np.testing.assert_array_equal(np.concatenate(split_into_blocks(lanes, engine)), lanes)
-    assert [len(block) for block in split_into_blocks(lanes, InProcessEngine(7))] == [7, 7, 7, 2]
-    assert len(split_into_blocks(lanes, IN_PROCESS)) == 1
-    assert [len(block) for block in split_into_blocks(lanes[:0], ProcessEngine(2))] == [0]
+        np.testing.assert_array_equal(np.concatenate(split_into_blocks(indices, engine)), indices)
+    assert [len(block) for block in split_into_blocks(indices, InProcessEngine(7))] == [7, 7, 7, 2]
+    assert len(split_into_blocks(indices, IN_PROCESS)) == 1
+    assert [len(block) for block in split_into_blocks(indices[:0], ProcessEngine(2))] == [0]
 
 
 @pytest.mark.parametrize("kills", [6])

@@ -78,16 +78,16 @@ def test_start_ray_does_not_join_a_cluster_that_was_left_behind(monkeypatch):
     """Ray notes where its latest cluster is, and would connect to that one."""
     from aggrevated.engines import ray as module
 
-    asked = {}
+    given = {}
 
     class Recorded:
         def is_initialized(self):
             return False
 
         def init(self, **options):
-            asked.update(options)
+            given.update(options)
 
     monkeypatch.setattr(module, "import_ray", Recorded)
     monkeypatch.setattr(module, "silence_ray_logs", lambda: None)
     module.start_ray(2, None)
-    assert asked["address"] == "local" and asked["_node_ip_address"] == "127.0.0.1"
+    assert given["address"] == "local" and given["_node_ip_address"] == "127.0.0.1"

@@ -28,7 +28,7 @@ RUNS = {
 
 @cache
 def run_result(name: str, folder, engine) -> dict:
-    """All of it, but for when and where."""
+    """Train, and return metrics, result and config without what depends on time and place."""
     settings = dict(RUNS[name])
     run = train(settings.pop("task"), settings.pop("method", "aggrevated"), out=folder, engine=engine, **settings)
     found = asdict(run.result())
@@ -45,7 +45,7 @@ def run_result(name: str, folder, engine) -> dict:
 
 @pytest.fixture(scope="module")
 def in_process_result(tmp_path_factory):
-    """What comes out in process, all lanes at once."""
+    """The result of a run in process, all trajectories at once."""
     folder = tmp_path_factory.mktemp("alone")
     return lambda name: run_result(name, folder / name, IN_PROCESS)
 

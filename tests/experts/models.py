@@ -39,7 +39,7 @@ class Small(gymnasium.Env[Any, Any]):
 
 @dataclass(frozen=True)
 class ObservationSimulator:
-    """What an expert needs of a simulator; states are the observations as vectors."""
+    """The part of a simulator that an expert needs; states are the observations as vectors."""
 
     space_adapter: SpaceAdapter
     name: str = "small"
@@ -75,7 +75,7 @@ def find_algorithm(name: str) -> Any:
 
 
 def save_random_model(name: str, observations: Space[Any], actions: Space[Any], path: Path, **more: Any) -> Any:
-    """A model with random weights, far from zero, saved to the path."""
+    """Make a model with random weights, far from zero, save it to the path and return it."""
     policy = "MultiInputPolicy" if isinstance(observations, Dict) else "MlpPolicy"
     layout = {"net_arch": [16, 8]} | more.pop("policy_kwargs", {})
     if name in ("DQN", "QRDQN", "SAC", "TD3", "DDPG", "TQC"):
@@ -89,7 +89,7 @@ def save_random_model(name: str, observations: Space[Any], actions: Space[Any], 
 
 
 def randomize_weights(model: Any) -> None:
-    """Other weights, all far from zero."""
+    """Set random weights, all far from zero."""
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for parameter in model.policy.parameters():

@@ -1,4 +1,4 @@
-"""The expert ladder: every rung, in the form that its owner likes, does the same on a line."""
+"""`as_expert`: an expert of every capability, given in any form, acts the same on a line."""
 
 import re
 from functools import partial

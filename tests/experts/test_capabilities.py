@@ -1,4 +1,4 @@
-"""From every rung of the ladder a learner is trained, by the oracle that the rung is asked by."""
+"""A learner is trained from every capability of an expert, by the oracle that fits the capability."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def act_by_sign(observation):
 
 
 class PushCritic:
-    """The costs of vectors."""
+    """An expert with continuous actions that knows their costs."""
 
     def act(self, observation):
         return np.clip(-observation[:1], -1, 1)
@@ -49,23 +49,23 @@ class PushCritic:
 
 
 def train_two_iterations(given, make, folder):
-    """One iteration, by the oracle of the rung."""
-    rung = expert_capability(as_expert(given, make()))
-    world = ControlProblem(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
-    task = Task(name="line", title="A line", problem=world, oracle=ORACLES[rung])
+    """Train for two iterations by the oracle of the capability."""
+    capability = expert_capability(as_expert(given, make()))
+    problem = ControlProblem(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
+    task = Task(name="line", title="A line", problem=problem, oracle=ORACLES[capability])
     few = {"iterations": 2, "trajectories": 12, "validation_episodes": 8, "test_episodes": 8}
-    return rung, train(task, out=folder, **few)
+    return capability, train(task, out=folder, **few)
 
 
 @pytest.mark.parametrize("given", [AllActionsQ(), StateActionQ(), StateValue(), act_by_sign], ids=ORACLES)
 def test_train_learns_discrete_actions_from_each_expert_capability(given, tmp_path, request):
-    rung, run = train_two_iterations(given, line, tmp_path / "run")
-    assert rung == request.node.callspec.id
-    told = run.result().more
-    assert told["expert_return"] > -15 and told["test_return"] > told["expert_return"] - 2
+    capability, run = train_two_iterations(given, line, tmp_path / "run")
+    assert capability == request.node.callspec.id
+    result = run.result().more
+    assert result["expert_return"] > -15 and result["test_return"] > result["expert_return"] - 2
 
 
 def test_train_learns_continuous_actions_from_a_state_action_q_expert(tmp_path):
-    rung, run = train_two_iterations(PushCritic(), pushed, tmp_path / "run")
-    assert rung == "q_of" and run.config.oracle.name == "state-action-q"
+    capability, run = train_two_iterations(PushCritic(), pushed, tmp_path / "run")
+    assert capability == "q_of" and run.config.oracle.name == "state-action-q"
     assert run.result().more["expert_return"] > -15

@@ -1,4 +1,4 @@
-"""Demonstrations: read, refused, and cloned into an expert that can be asked."""
+"""Demonstrations: read, refused, and cloned into an expert that can be queried."""
 
 import io
 import re
@@ -20,7 +20,7 @@ from helpers.line_simulator import HOMEWARDS, STATES, Grid, Line
 
 
 def record_homeward_episodes(count=12, steps=6):
-    """Episodes on the line, by somebody who goes home: (observations with the last, actions, rewards)."""
+    """Record episodes on the line that go home: (observations with the last, actions, rewards)."""
     env = Line()
     episodes = []
     for seed in range(count):
@@ -37,7 +37,7 @@ def record_homeward_episodes(count=12, steps=6):
 
 
 def concatenate_episodes(episodes):
-    """As arrays of an .npz file."""
+    """Return the episodes as arrays of an .npz file."""
     parts = {
         "observations": [shown[: len(done)] for shown, done, _ in episodes],
         "actions": [done for _, done, _ in episodes],
@@ -254,6 +254,6 @@ def test_demonstrations_keep_image_observations():
     from gymnasium.spaces import Box, Discrete
 
     pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 9), np.uint8)
-    translation = SpaceAdapter(Box(0, 255, (8, 9), np.uint8), Discrete(2))
+    space_adapter = SpaceAdapter(Box(0, 255, (8, 9), np.uint8), Discrete(2))
     recorded = Demonstrations(pictures, np.array([0, 1, 0]), np.array([False, False, True]))
-    np.testing.assert_array_equal(recorded.seen(translation), pictures.astype(np.float32))
+    np.testing.assert_array_equal(recorded.seen(space_adapter), pictures.astype(np.float32))

@@ -163,18 +163,18 @@ def test_make_expert_ensemble_refuses_experts_that_cannot_be_compared(experts, w
 
 
 def test_load_expert_makes_an_ensemble_of_comma_separated_experts(tmp_path: Path, monkeypatch):
-    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
-    save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
+    weights, metadata = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
+    save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, metadata)
     monkeypatch.chdir(tmp_path)
-    world = ControlProblem(make=CartPole, horizon=20, expert="cartpole, mine.safetensors").fill_defaults(1, ())
-    assert world.expert == f"cartpole,{tmp_path.resolve() / 'mine.safetensors'}"
-    expert = world.loaded_expert
+    problem = ControlProblem(make=CartPole, horizon=20, expert="cartpole, mine.safetensors").fill_defaults(1, ())
+    assert problem.expert == f"cartpole,{tmp_path.resolve() / 'mine.safetensors'}"
+    expert = problem.loaded_expert
     one = load_expert("cartpole", CartPole())
     assert isinstance(expert, QExpertEnsemble) and len(expert.networks) == 2
     states = CartPole().reset(np.arange(9))
     other = load_expert("mine.safetensors", CartPole())
     np.testing.assert_array_equal(expert.q(states), np.minimum(one.q(states), other.q(states)))
-    assert len(world.build(0).fingerprint) == 2 * len(
+    assert len(problem.build(0).fingerprint) == 2 * len(
         ControlProblem(make=CartPole, expert="cartpole").build(0).fingerprint
     )
     with pytest.raises(UsageError, match="no expert 'nobody'"):

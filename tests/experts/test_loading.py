@@ -1,4 +1,4 @@
-"""Experts: shipped ones fit their cards, a Stable-Baselines3 zip acts as it did there, and nothing else gets in."""
+"""Experts: builtin ones fit their metadata, a Stable-Baselines3 zip acts as it did there, and nothing else gets in."""
 
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ from aggrevated.tasks import find_task
 
 @pytest.mark.parametrize("task", ["cartpole", "acrobot", "hopper", "walker"])
 def test_builtin_expert_return_is_in_the_band_of_its_recipe(task: str) -> None:
-    card = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1]
+    metadata = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1]
     recipe = find_task(task).expert_recipe
     assert recipe is not None
-    assert recipe.band[0] <= card["mean_return"] <= recipe.band[1]
-    assert card["why"] == recipe.why and card["settings"] == dict(recipe.settings) and card["seed"] == 0
+    assert recipe.band[0] <= metadata["mean_return"] <= recipe.band[1]
+    assert metadata["why"] == recipe.why and metadata["settings"] == dict(recipe.settings) and metadata["seed"] == 0
 
 
 def test_load_expert_dqn_zip_acts_as_in_stable_baselines(tmp_path: Path) -> None:

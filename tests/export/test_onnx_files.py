@@ -44,7 +44,7 @@ POLICIES = {
     "linear": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), ()),
     "Gaussian": lambda: FeedForwardPolicy(SIZE, GaussianHead(A, low=np.array([-1, -0.2, -0.1]), high=0.2)),
     "window": lambda: WindowPolicy(SIZE, CategoricalHead(A), (6,), width=3),
-    "settled": lambda: with_action_scale(FeedForwardPolicy(SIZE, GaussianHead(A, low=-40.0, high=40.0))),
+    "action scale": lambda: with_action_scale(FeedForwardPolicy(SIZE, GaussianHead(A, low=-40.0, high=40.0))),
     "window of 1": lambda: WindowPolicy(SIZE, GaussianHead(A), (6,), width=1),
     "LSTM": lambda: RecurrentPolicy(SIZE, CategoricalHead(A), 7),
     "LSTM, Gaussian": lambda: RecurrentPolicy(SIZE, GaussianHead(A, low=-0.1, high=0.1), 7),
@@ -103,9 +103,9 @@ def test_export_onnx_model_uses_the_environments_actions_and_observations(action
     shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
     mean = np.array([0.5, 100.0, 0], np.float32)
     scale = np.array([2, 30.0, 1], np.float32)
-    translation = SpaceAdapter(shown, actions, (4, 1, 0), mean, scale)
-    policy = randomise(FeedForwardPolicy(3, CategoricalHead(int(translation.action_space.n))), 1, 1.0)
-    policy.space_adapter = translation
+    space_adapter = SpaceAdapter(shown, actions, (4, 1, 0), mean, scale)
+    policy = randomise(FeedForwardPolicy(3, CategoricalHead(int(space_adapter.action_space.n))), 1, 1.0)
+    policy.space_adapter = space_adapter
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
     session = open_session(tmp_path / "p.onnx")
     seen = set()
@@ -155,7 +155,7 @@ def test_export_onnx_does_not_write_a_model_that_differs_from_the_policy(tmp_pat
     policy = randomise(POLICIES["GRU"](), 1, 0.5)
     other = randomise(POLICIES["GRU"](), 2, 0.5)
     right = onnx_files.build_onnx_model
-    monkeypatch.setattr(onnx_files, "build_onnx_model", lambda policy, card: right(other, card))
+    monkeypatch.setattr(onnx_files, "build_onnx_model", lambda policy, metadata: right(other, metadata))
     with pytest.raises(DataError, match="as ONNX the policy differs by"):
         export_onnx(policy, tmp_path / "p.onnx")
     assert list(tmp_path.iterdir()) == []

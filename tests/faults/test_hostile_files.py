@@ -7,35 +7,17 @@ with AGGREVATED_FAULTS=all.
 import json
 import os
 import pickle
-import random
 import re
 import struct
-import subprocess
-import sys
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pytest
 import torch
-from hostile import (
-    CARD,
-    CLASSES,
-    DQN,
-    SETTINGS,
-    WEIGHT,
-    journal,
-    model,
-    picture,
-    sealed,
-    with_facts,
-    with_pickle,
-    zipped,
-)
 
 from aggrevated.core.errors import AggrevatedError, DataError
 from aggrevated.experts.loading import BUILTIN_WEIGHTS, ExpertCard, load_expert, read_builtin_expert_cards
@@ -51,10 +33,24 @@ from aggrevated.storage import (
     save_checksummed,
 )
 from aggrevated.storage.journal import MAX_LINE
-from helpers.handwriting import inkml
+from helpers.hostile_files import (
+    ALL,
+    CLASSES,
+    DQN,
+    HONEST,
+    SETTINGS,
+    WEIGHT,
+    Reader,
+    check_mutated_files,
+    model,
+    needs_memory_figures,
+    reading_process,
+    sealed,
+    with_facts,
+    with_pickle,
+    zipped,
+)
 
-ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
-MUTATIONS = 1_000 if ALL else 30
 DEEP = b"[" * 200_000
 LONG = b"9" * 5_000  # a number that Python does not convert
 SPARSE = torch.eye(8, 4).to_sparse()
@@ -377,99 +373,17 @@ def test_a_card_of_other_types_is_refused(tmp_path: Path) -> None:
             ExpertCard.read(facts | more, "a")
 
 
-CHILD = r"""
-import re, sys, time
-from pathlib import Path
-import numpy as np, torch
-from aggrevated.core.errors import AggrevatedError
-from aggrevated.experts.loading import load_expert
-from aggrevated.storage import read_journal, read_json
-from aggrevated.parsing.pages.inkml import read_inkml
-from aggrevated_reader.pictures.segmentation import read_page
-from aggrevated.simulators.cartpole import CartPole
-torch.set_num_threads(1)
-def expert(path):
-    found = load_expert(str(path), CartPole())
-    for network in found.networks:
-        assert all(np.isfinite(numbers).all() for numbers in (*network.weights, *network.biases))
-    assert 0 <= found.discount <= 1 and found.act(CartPole().reset(np.arange(3)), 0).shape == (3,)
-READERS = {".zip": expert, ".safetensors": expert, ".json": read_json, ".jsonl": read_journal, ".inkml": read_inkml,
-           ".png": read_page}
-def peak():  # in MB; ru_maxrss would count what the parent had before this process began
-    return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
-for line in sys.stdin:
-    path, began = Path(line.strip()), time.process_time()
-    try:
-        READERS[path.suffix](path)
-        answer = "read"
-    except AggrevatedError as error:
-        answer = f"{type(error).__name__} {error}"
-    print(time.process_time() - began, peak(), repr(answer), flush=True)
-"""
-
-
-Reader: TypeAlias = Callable[[Path], tuple[float, float, str]]
-
-
 @pytest.fixture
 def reader() -> Iterator[Reader]:
     """A process that reads files, and tells how long each took, its peak of memory so far, and what it said."""
-    command = [sys.executable, "-W", "ignore", "-c", CHILD]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
-
-        def read(path: Path) -> tuple[float, float, str]:
-            assert run.stdin is not None and run.stdout is not None
-            print(path, file=run.stdin, flush=True)
-            answer = run.stdout.readline()
-            assert answer, f"the reader of {path} died"
-            took, peak, said = answer.split(" ", 2)
-            return float(took), float(peak), said.strip()
-
+    with reading_process() as read:
         yield read
 
 
-HONEST: dict[str, Callable[[Path], bytes]] = {
-    ".zip": lambda _: model(),
-    ".safetensors": sealed,
-    ".json": lambda _: json.dumps(CARD).encode(),
-    ".jsonl": lambda _: journal(),
-    ".inkml": lambda _: inkml("a+b=c", 3).encode(),
-    ".png": lambda _: picture(),
-}
-LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is measured as Linux tells it")
-
-
-@LINUX
+@needs_memory_figures
 @pytest.mark.timeout(7200)
 def test_mutated_files_are_read_or_refused_soon_and_in_little_memory(tmp_path: Path, reader: Reader) -> None:
-    paths = {}
-    for kind, (_, ending) in CLASSES.items():
-        paths[kind] = tmp_path / f"file{ending}"
-        paths[kind].write_bytes(HONEST[ending](tmp_path))
-        assert reader(paths[kind])[2] == "'read'", kind
-    _, start, _ = reader(paths["JSON"])
-    for kind, (made, _) in CLASSES.items():
-        chance = random.Random(kind)
-        path = paths[kind]
-        read = 0
-        slowest = 0.0
-        sentences = set()
-        peak = start
-        for number in range(MUTATIONS):
-            path.write_bytes(made(tmp_path, number, chance))
-            took, peak, said = reader(path)
-            assert took < 5 and peak - start < 500, (kind, number, took, peak - start)
-            slowest = max(slowest, took)
-            read = read + (said == "'read'")
-            if said != "'read'":
-                assert re.match(r"""['"](Data|Storage|Usage)Error """, said) and str(path) in said, said
-                assert len(said) < len(str(path)) + 450, said
-                sentences.add(re.sub(r"[\d'].*", "", said.split(str(path))[1]))
-        print(
-            f"{kind}: {MUTATIONS} files, {read} read, {len(sentences)} sentences; slowest {slowest:.2f} s, "
-            f"peak {peak - start:.0f} MB above the start"
-        )
-        assert read < MUTATIONS
+    check_mutated_files(tmp_path, reader, CLASSES, HONEST)
 
 
 def wide(hidden: int) -> dict[str, torch.Tensor]:
@@ -502,7 +416,7 @@ LARGEST: dict[str, Callable[[Path], bytes]] = {  # each as large as it may be, o
 }
 
 
-@LINUX
+@needs_memory_figures
 @pytest.mark.skipif(not ALL, reason="writes some hundreds of MB")
 @pytest.mark.parametrize("name", LARGEST)
 def test_the_largest_files_take_little_memory(name: str, tmp_path: Path, reader: Reader) -> None:

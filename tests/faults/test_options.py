@@ -86,9 +86,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def without_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a loop, a folder and a file in it, where all that takes long is left out."""
     leave_out_work(tmp_path, monkeypatch)
-    monkeypatch.setattr(
-        replay, "write_comparison_gif", lambda name, panels, path: write_atomically(path, b"GIF89a")
-    )
+    monkeypatch.setattr(replay, "write_comparison_gif", lambda name, panels, path: write_atomically(path, b"GIF89a"))
 
 
 @pytest.mark.usefixtures("without_work")

@@ -45,8 +45,8 @@ INVALID_VALUES = {  # what is refused whatever an option of that type means
     str: {"\udcff"},
     Path: {"", "\udcff"},
 }
-VALID_VALUES = {"--anneal-iterations": {"-1"}}  # over all iterations
-SLOW_VALUES = {"--generated-pages": {"None"}}  # the default: twenty thousand pages are drawn
+VALID_VALUES = {"--anneal-iterations": {"-1"}, "--files": {"."}}  # over all iterations; a folder with a page in it
+SLOW_VALUES = {"--generated-pages": {"None"}, "--files": {"/"}}  # twenty thousand pages are drawn; all disks are read
 EXIT_CODES = (0, 2, 65, 74)
 ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
 TRAIN_OPTIONS = ("--iterations", "1", "--trajectories", "2", "--out", "OUT")
@@ -224,9 +224,7 @@ def run_command(arguments: list[str]) -> int | str:
     return 0
 
 
-def find_wrong_outcomes(
-    option: Option, folders: Mapping[str, str], capsys: pytest.CaptureFixture[str]
-) -> list[str]:
+def find_wrong_outcomes(option: Option, folders: Mapping[str, str], capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return what went wrong, value by value: tracebacks, other exit codes, and values accepted that cannot be."""
     wrong = []
     slow = SLOW_VALUES.get(option.name, ())

@@ -164,14 +164,14 @@ def test_action_history_policy_predict_remembers_its_own_actions(kind):
     policy = randomise(KINDS[kind](4, head()), 2, 0.8)
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
     found = roll_in(simulator, RollInPolicy(None, policy.actor()), own, deterministic=True)
-    lanes = np.arange(5)
+    running = np.arange(5)
     state = simulator.reset(own)
     memory = None
     for t in range(found.mask.shape[1]):
         action, memory = policy.predict(simulator.observe(state), memory, deterministic=True)
-        np.testing.assert_array_equal(action, found.actions[lanes, t])
+        np.testing.assert_array_equal(action, found.actions[running, t])
         state, _, done = simulator.step(state, action)
-        lanes = lanes[~done]
+        running = running[~done]
         state = state[~done]
         memory = memory[~done]
 
@@ -343,8 +343,8 @@ def test_lols_oracle_rollout_remembers_the_action_it_began_with():
     with torch.no_grad():
         policy.inner.network[0].weight.copy_(torch.tensor([[0.0, -50.0, 0.0], [0.0, 0.0, -50.0]]))
     found = roll_in(Alternate(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10))
-    told = LolsOracle(Alternate(), Alternating(), 0.0, advantage=False)(found, policy)
-    np.testing.assert_array_equal(told.values, np.arange(2) == found.states[..., :1])
+    costs = LolsOracle(Alternate(), Alternating(), 0.0, advantage=False)(found, policy)
+    np.testing.assert_array_equal(costs.values, np.arange(2) == found.states[..., :1])
 
 
 # Files.

@@ -1,4 +1,4 @@
-"""Pictures: both faces of the policy are one, a lane has the same bits alone, and it learns from every update."""
+"""Image policies: actor and network agree, results do not depend on the batch, every update trains them."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A mixture of policies: its probabilities by hand, what acts is what is measured, and it grows and is kept."""
+"""A mixture of policies: its probabilities by hand, what acts is what is measured, and it grows and is saved."""
 
 from copy import deepcopy
 

@@ -34,7 +34,7 @@ class LinkPositions(gymnasium.ObservationWrapper):
 
 
 class Seeded(gymnasium.Wrapper):
-    """Episode j of environment i starts with seed i + 3j, whoever resets it."""
+    """Episode j of environment i starts with seed i + 3j, whatever resets it."""
 
     def __init__(self, env, first):
         super().__init__(env)

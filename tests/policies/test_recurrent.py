@@ -255,7 +255,7 @@ def test_trajectory_scores_match_autograd_per_trajectory(make, head, restricted,
 @both_cells
 @pytest.mark.parametrize("head", HEADS)
 def test_trajectory_scores_of_long_episodes_match_autograd(cell, head):
-    """200 steps of the paper's LSTM of 32, as it is initialised."""
+    """200 steps of the paper's LSTM of 32, as it is initialized."""
     generator = torch.Generator().manual_seed(0)
     policy = RecurrentPolicy(INPUTS, HEADS[head](), 32, cell, generator)
     trajectories = make_trajectories(head, t=200)

@@ -43,7 +43,7 @@ POLICIES = {
     "mlp": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), (8, 5)),
     "linear": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), ()),
     "Gaussian": lambda: FeedForwardPolicy(SIZE, GaussianHead(A, low=np.array([-1, -2, -0.1]), high=0.2)),
-    "settled": lambda: with_action_scale(FeedForwardPolicy(SIZE, GaussianHead(A))),
+    "action scale": lambda: with_action_scale(FeedForwardPolicy(SIZE, GaussianHead(A))),
     "unbounded": lambda: FeedForwardPolicy(SIZE, GaussianHead(A)),
     "window": lambda: WindowPolicy(SIZE, CategoricalHead(A), (6,), width=3),
     "LSTM": lambda: RecurrentPolicy(SIZE, CategoricalHead(A), 5),
@@ -55,13 +55,13 @@ POLICIES = {
 
 @pytest.fixture
 def policy_file(tmp_path: Path) -> Path:
-    """Of a policy whose file is whole."""
+    """The intact file of a policy."""
     POLICIES["mlp"]().save(tmp_path / "p.safetensors")
     return tmp_path / "p.safetensors"
 
 
 def load_error_message(path: Path) -> str:
-    """The sentence with which a file is refused."""
+    """Return the sentence with which a file is refused."""
     with pytest.raises(DataError) as caught:
         load_policy(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
@@ -86,14 +86,14 @@ def test_load_policy_restores_a_policy_that_acts_as_saved(make, tmp_path):
 
 
 def test_policy_metadata_is_computed_once_and_only_on_demand(tmp_path):
-    asked = []
+    calls = []
     policy = POLICIES["mlp"]()
     assert policy.metadata == {}
-    policy.metadata = lambda: asked.append(1) or {"task": "mine"}
-    assert asked == []
+    policy.metadata = lambda: calls.append(1) or {"task": "mine"}
+    assert calls == []
     policy.save(tmp_path / "p.safetensors")
     policy.save(tmp_path / "p.safetensors")
-    assert load_policy(tmp_path / "p.safetensors").metadata == policy.metadata == {"task": "mine"} and asked == [1]
+    assert load_policy(tmp_path / "p.safetensors").metadata == policy.metadata == {"task": "mine"} and calls == [1]
 
 
 def test_load_policy_result_can_be_trained_and_saved_again(policy_file, tmp_path):
@@ -112,14 +112,14 @@ def test_load_policy_result_can_be_trained_and_saved_again(policy_file, tmp_path
 
 def test_load_policy_with_a_space_adapter_acts_in_the_environments_form(tmp_path):
     shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
-    translation = SpaceAdapter(
+    space_adapter = SpaceAdapter(
         shown, MultiDiscrete([2, 3]), (0, 1, 4), np.array([0.5, 0, 0], np.float32), np.array([2, 1, 1], np.float32)
     )
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(6)), 1, 1.0)
-    policy.space_adapter = translation
+    policy.space_adapter = space_adapter
     policy.save(tmp_path / "p.safetensors")
     loaded = load_policy(tmp_path / "p.safetensors")
-    assert loaded.space_adapter.to_dict() == translation.to_dict()
+    assert loaded.space_adapter.to_dict() == space_adapter.to_dict()
     one = {"place": np.array([0.3, -0.2], np.float32), "room": 2}
     action, _ = loaded.predict(one, deterministic=True)
     logits, _ = policy.actor().parameters(np.array([[-0.1, -0.2, 1.0]], np.float32), np.zeros((1, 0), np.float32))
@@ -141,9 +141,9 @@ def test_load_policy_restores_an_image_policy(tmp_path):
 
 
 def test_policy_predict_clips_continuous_actions_and_keeps_their_dtype(tmp_path):
-    translation = SpaceAdapter(Box(-1, 1, (2, 2)), Box(-0.01, 0.01, (3, 1), np.float64))
+    space_adapter = SpaceAdapter(Box(-1, 1, (2, 2)), Box(-0.01, 0.01, (3, 1), np.float64))
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
-    policy.space_adapter = translation
+    policy.space_adapter = space_adapter
     action, _ = policy.predict(np.ones((2, 2), np.float32), deterministic=True)
     assert action.shape == (3, 1) and action.dtype == np.float64 and np.abs(action).max() <= 0.01
 
@@ -278,7 +278,8 @@ def test_load_policy_refuses_files_that_are_not_policies(tmp_path):
 def test_load_policy_imports_no_training_code(policy_file):
     code = (
         "import sys, json, time\nimport torch\nbegan = time.perf_counter()\nimport aggrevated\n"
-        f"policy = aggrevated.load_policy({str(policy_file)!r})\npolicy.predict([0.0] * 4)\ntook = time.perf_counter() - began\n"
+        f"policy = aggrevated.load_policy({str(policy_file)!r})\npolicy.predict([0.0] * 4)\n"
+        "took = time.perf_counter() - began\n"
         "print(json.dumps([took, sorted({n.split('.')[1] for n in sys.modules if n.startswith('aggrevated.')})]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -18,7 +18,7 @@ from aggrevated.validation import evaluate_mean_return, evaluate_returns
 
 @pytest.fixture
 def evaluated_experts(monkeypatch):
-    """The experts that were tried, in a process where none was yet."""
+    """The names of the experts that were evaluated, in a process where none was yet."""
     tried = []
 
     def counted(policy, simulator, *given, **named):
@@ -39,7 +39,7 @@ POLICY = build_policy(resolve_config("cartpole", horizon=30))
 
 
 def test_control_problem_evaluates_the_expert_once_on_the_same_episodes(evaluated_experts):
-    """By its trials' results and evaluations, each with a world of its own."""
+    """By its trials' results and evaluations, each with a problem of its own."""
     scores = [
         make_problem().build(3).test(POLICY),
         make_problem().returns(POLICY, 5, 3),
@@ -70,17 +70,17 @@ def test_control_problem_reevaluates_the_expert_when_settings_differ(evaluated_e
 
 def test_control_problem_reevaluates_an_expert_with_changed_weights(evaluated_experts, monkeypatch):
     """Weights tell experts of one name apart."""
-    shipped = load_expert("cartpole", CartPole())
-    first, *others = shipped.network.weights
+    builtin = load_expert("cartpole", CartPole())
+    first, *others = builtin.network.weights
     for sign in (1.0, -1.0, 1.0):
-        turned = replace(shipped, network=replace(shipped.network, weights=(sign * first, *others)))
+        turned = replace(builtin, network=replace(builtin.network, weights=(sign * first, *others)))
         monkeypatch.setattr(control, "load_expert", lambda name, seen, turned=turned: turned)
         make_problem().returns(POLICY, 5, 3)
     assert len(evaluated_experts) == 2
 
 
 def test_control_problem_reevaluates_a_user_expert_each_time(evaluated_experts):
-    """Nobody knows what it hangs on."""
+    """What it depends on is unknown."""
     own = ControlProblem(make=CartPole, make_expert=lambda seen: load_expert("cartpole", seen), horizon=30)
     assert own.returns(POLICY, 5, 3) == own.returns(POLICY, 5, 3)
     assert len(evaluated_experts) == 2

@@ -1,4 +1,4 @@
-"""A world of one's own: any environment, any expert, by name or as the objects that they are."""
+"""Custom problems: any environment, any expert, by name or as the objects that they are."""
 
 import json
 import subprocess
@@ -87,7 +87,7 @@ def test_run_to_end_refuses_an_expert_that_changed(tmp_path: Path) -> None:
 
 
 class Changing:
-    """Goes where it is told."""
+    """An expert whose action can be changed."""
 
     action = 1
 
@@ -165,8 +165,8 @@ def test_code_references_are_recognized_made_and_imported() -> None:
 
 
 def test_observation_stats_leave_categorical_columns_unscaled() -> None:
-    world = as_task(environments.make, environments.act).problem
-    mean, scale = observation_stats(world.environment_simulator)  # type: ignore[attr-defined]
+    problem = as_task(environments.make, environments.act).problem
+    mean, scale = observation_stats(problem.environment_simulator)  # type: ignore[attr-defined]
     assert mean[:2].tolist() == [0.0, 0.0] and scale[:2].tolist() == [1.0, 1.0]  # the goal is one of two
     assert 50 < scale[2] < 1000
 

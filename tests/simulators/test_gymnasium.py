@@ -416,7 +416,7 @@ def test_gymnasium_simulator_refuses_observations_of_a_wrong_shape():
 
 
 class Halved(GymnasiumSimulator):
-    """A class of somebody's own, with something of its own."""
+    """A user's subclass with an attribute of its own."""
 
     def __init__(self, factor):
         self.factor = factor

@@ -1,4 +1,4 @@
-"""Environments of every kind: what they show and take, legal actions, luck, seeds, and the ways back to a state."""
+"""Environments of every kind: what they show and take, legal actions, randomness, seeds, and restoring of states."""
 
 import pickle
 import time
@@ -47,7 +47,7 @@ class Line(gymnasium.Env):
 
 
 def make_line_class(**parts):
-    """A subclass of it with other parts."""
+    """Make a subclass of `Line` with other parts."""
     return type("Lined", (Line,), parts)
 
 

@@ -37,12 +37,12 @@ def sample_actions(simulator, *shape, seed=0, dtype=np.float32):
     return drawn.astype(dtype)
 
 
-def make_states_and_actions(simulator, lanes=12, steps=8):
+def make_states_and_actions(simulator, count=12, steps=8):
     """States after some random steps, and actions to take there."""
-    state = simulator.reset(np.arange(lanes, dtype=np.uint64))
-    for action in sample_actions(simulator, steps, lanes, seed=1):
+    state = simulator.reset(np.arange(count, dtype=np.uint64))
+    for action in sample_actions(simulator, steps, count, seed=1):
         state, _, _ = simulator.step(state, action)
-    return state, sample_actions(simulator, lanes, seed=2)
+    return state, sample_actions(simulator, count, seed=2)
 
 
 @every_robot
@@ -98,8 +98,8 @@ def test_mujoco_simulator_clips_velocities_of_hopper_and_walker_at_10():
 def record_uninterrupted(name, count, seed=0):
     """(snapshots [n, S], actions [n, STEPS, A], and the states [STEPS, n, S], costs and ends that follow them).
 
-    Gymnasium's own environment runs through, each time from another seed; on the way, at a random moment, it is asked
-    where it is, and is never set back.
+    Gymnasium's own environment runs through, each time from another seed; on the way, at a random moment, its state
+    is read, and is never set back.
     """
     simulator = MuJoCo(name, threads=1)
     env = make_gymnasium_environment(name)
@@ -213,7 +213,7 @@ def test_mujoco_simulator_refuses_zero_threads():
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("value", [1e12, -1e200, np.inf, np.nan])
 def test_mujoco_simulator_divergence_costs_nan_and_ends_the_episode(name, threads, value, monkeypatch, tmp_path):
-    """The lanes beside it are untouched, in that step and in the next, and MuJoCo leaves no log behind."""
+    """The trajectories beside it are untouched, in that step and in the next, and MuJoCo leaves no log behind."""
     monkeypatch.chdir(tmp_path)
     simulator = MuJoCo(name, threads=threads)
     state, action = make_states_and_actions(simulator)

@@ -1,4 +1,4 @@
-"""What only some simulators can do is found in them, and through every wrapper around them."""
+"""Optional abilities of simulators are found in them, and through every wrapper around them."""
 
 from dataclasses import dataclass
 
@@ -70,7 +70,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Forwarding:
-    """A stand-in that passes on whatever it is asked for."""
+    """A stand-in that forwards every attribute."""
 
     inner: Simulator
 
@@ -79,11 +79,11 @@ class Forwarding:
 
 
 WRAPPINGS = {
-    "Partial": wrap_in_view,
-    "Partial of Partial": lambda simulator: wrap_in_view(wrap_in_view(simulator)),
-    "one of the user's own": Plain,
-    "one of the user's own around a Partial": lambda simulator: Plain(wrap_in_view(simulator)),
-    "a Partial of the user's own": lambda simulator: wrap_in_view(Plain(simulator)),
+    "view": wrap_in_view,
+    "view of a view": lambda simulator: wrap_in_view(wrap_in_view(simulator)),
+    "user wrapper": Plain,
+    "user wrapper around a view": lambda simulator: Plain(wrap_in_view(simulator)),
+    "view of a user wrapper": lambda simulator: wrap_in_view(Plain(simulator)),
     "by __getattr__": Forwarding,
 }
 every_wrapping = pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPINGS)
@@ -134,7 +134,7 @@ def test_roll_in_obeys_the_action_mask_behind_any_wrapper(wrap):
 
 @every_wrapping
 def test_monte_carlo_oracle_reseeds_identically_behind_any_wrapper(wrap):
-    """A second roll-out needs other luck: behind a wrapper it is that of the simulator itself, bit for bit."""
+    """A second rollout needs another seed: behind a wrapper it is that of the simulator itself, bit for bit."""
     mdp = TabularSimulator(*(array[0] for array in make_random_mdps(1, 4, 3, 0)), horizon=6)
     policy = randomise(FeedForwardPolicy(24, CategoricalHead(3)), 1)
     trajectories = roll_in(mdp, RollInPolicy(None, policy.actor()), SEEDS)

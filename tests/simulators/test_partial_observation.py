@@ -92,7 +92,7 @@ def test_roll_in_of_a_velocity_blind_policy_is_the_same_without_velocities(kind,
 
 
 def test_partial_observation_simulator_shows_the_expert_the_full_state():
-    """It plays as on the full simulator, and gives the same Q*; without velocities it could not even be asked."""
+    """It plays as on the full simulator, and gives the same Q*; without velocities it could not even be queried."""
     alone = [
         roll_in(simulator, RollInPolicy(load_acrobot_expert(), None, 1.0), SEEDS)
         for simulator in (Acrobot(H), make_partial_acrobot(H))

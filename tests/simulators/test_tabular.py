@@ -196,7 +196,7 @@ def test_tabular_simulator_first_states_match_the_probabilities(mdp):
 
 
 def test_tabular_simulator_episodes_match_dynamic_programming(mdp):
-    """Luck at one step tells nothing about the luck of another."""
+    """The random draws of different steps are independent."""
     n = 20_000
     actions = np.random.default_rng(0).integers(2, size=(3, 20_000))
     uniformly = np.full((3, 3, 2), 0.5)

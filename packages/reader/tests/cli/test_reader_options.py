@@ -6,13 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.config.resolver import resolve_config
 from aggrevated.core.registry import builtin_tasks
 from aggrevated.tasks import find_task
-from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from aggrevated_reader import pages_report
 from aggrevated_reader.web import server
+from helpers.algebra_runs import create_trained_run
 from helpers.command_options import (
     Option,
     exit_done,
@@ -46,11 +44,8 @@ OPTION_FLAGS = {option.name for option in list_options()}
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A run that has ended, by the word for it."""
-    given = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
-    run = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve_config("cartpole", **given))
-    run_to_end(run)
-    return {"RUN": str(run.folder)}
+    """A run of a parser that has ended, by the word for it."""
+    return {"RUN": str(create_trained_run(tmp_path_factory.mktemp("runs")))}
 
 
 @pytest.fixture

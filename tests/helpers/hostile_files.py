@@ -1,23 +1,30 @@
-"""Honest files in memory, and ways to spoil them: what the tests of hostile files are made of."""
+"""Honest files in memory, ways to spoil them, and a process that reads them: for the tests of hostile files."""
 
 import io
 import json
+import os
 import random
 import re
 import struct
+import subprocess
+import sys
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
+import pytest
 import torch
-from PIL import Image, ImageDraw
 from torch import Tensor
 
 from aggrevated.storage import digest_tensors, save_checksummed
-from aggrevated.storage.journal import encode_checksummed_line as sealed_line
+from aggrevated.storage.journal import encode_checksummed_line
 from helpers.handwriting import inkml
 
+ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
+MUTATIONS = 1_000 if ALL else 30
 DQN = OrderedDict(
     (f"{net}.q_net.{place}.{part}", torch.linspace(-1, 1, out * into if part == "weight" else out).reshape(shape))
     for net in ("q_net", "q_net_target")
@@ -34,7 +41,7 @@ def journal() -> bytes:
     data = b""
     seal = ""
     for n in range(1, 10):
-        line, seal = sealed_line({"n": n, "loss": float("-inf")}, seal)
+        line, seal = encode_checksummed_line({"n": n, "loss": float("-inf")}, seal)
         data += line
     return data
 
@@ -92,15 +99,6 @@ def with_facts(folder: Path, facts: str) -> bytes:
         sha = "0" * 64
     made = {"facts": facts, "sha256": sha}
     return sealed(folder, header=lambda text: json.dumps(json.loads(text) | {"__metadata__": made}))
-
-
-def picture() -> bytes:
-    """A small PNG with a line on it."""
-    page = Image.new("L", (120, 60), 255)
-    ImageDraw.Draw(page).line((10, 10, 100, 50), 0, 4)
-    file = io.BytesIO()
-    page.save(file, "PNG")
-    return file.getvalue()
 
 
 # Ways to spoil bytes.
@@ -215,5 +213,115 @@ CLASSES: dict[str, tuple[Callable[[Path, int, random.Random], bytes], str]] = {
     "JSON": (lambda _, n, chance: spoiled(json.dumps(CARD).encode(), n, chance), ".json"),
     "JSON lines": (lambda _, n, chance: spoiled(journal(), n, chance), ".jsonl"),
     "InkML": (lambda _, n, chance: spoiled(inkml("a+b=c", 3).encode(), n, chance), ".inkml"),
-    "picture": (lambda _, n, chance: spoiled(picture(), n, chance), ".png"),
 }
+HONEST: dict[str, Callable[[Path], bytes]] = {
+    ".zip": lambda _: model(),
+    ".safetensors": sealed,
+    ".json": lambda _: json.dumps(CARD).encode(),
+    ".jsonl": lambda _: journal(),
+    ".inkml": lambda _: inkml("a+b=c", 3).encode(),
+}
+
+# Reading in a process of its own.
+
+READING_PROCESS = r"""
+import re, sys, time
+from pathlib import Path
+import numpy as np, torch
+from aggrevated.core.errors import AggrevatedError
+from aggrevated.experts.loading import load_expert
+from aggrevated.storage import read_journal, read_json
+from aggrevated.parsing.pages.inkml import read_inkml
+from aggrevated.simulators.cartpole import CartPole
+torch.set_num_threads(1)
+def expert(path):
+    found = load_expert(str(path), CartPole())
+    for network in found.networks:
+        assert all(np.isfinite(numbers).all() for numbers in (*network.weights, *network.biases))
+    assert 0 <= found.discount <= 1 and found.act(CartPole().reset(np.arange(3)), 0).shape == (3,)
+READERS = {".zip": expert, ".safetensors": expert, ".json": read_json, ".jsonl": read_journal, ".inkml": read_inkml}
+EXTRA
+def peak():  # in MB; ru_maxrss would count what the parent had before this process began
+    return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+for line in sys.stdin:
+    path, began = Path(line.strip()), time.process_time()
+    try:
+        READERS[path.suffix](path)
+        answer = "read"
+    except AggrevatedError as error:
+        answer = f"{type(error).__name__} {error}"
+    print(time.process_time() - began, peak(), repr(answer), flush=True)
+"""
+
+Reader: TypeAlias = Callable[[Path], tuple[float, float, str]]
+needs_memory_figures = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="memory is measured as Linux tells it"
+)
+
+
+@contextmanager
+def reading_process(more_readers: str = "") -> Iterator[Reader]:
+    """Start a process that reads files, and tells how long each took, its peak of memory so far, and what it said.
+
+    Args:
+        more_readers: Python code that extends `READERS`, the functions that read files, by the endings of their names.
+    """
+    command = [sys.executable, "-W", "ignore", "-c", READING_PROCESS.replace("EXTRA", more_readers)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def read(path: Path) -> tuple[float, float, str]:
+            assert process.stdin is not None and process.stdout is not None
+            print(path, file=process.stdin, flush=True)
+            answer = process.stdout.readline()
+            assert answer, f"the reader of {path} died"
+            seconds, peak, said = answer.split(" ", 2)
+            return float(seconds), float(peak), said.strip()
+
+        yield read
+
+
+Mutation: TypeAlias = Callable[[Path, int, random.Random], bytes]
+
+
+def check_mutated_files(
+    folder: Path,
+    read: Reader,
+    classes: Mapping[str, tuple[Mutation, str]],
+    honest: Mapping[str, Callable[[Path], bytes]],
+) -> None:
+    """Assert that every mutated file is read or refused, in less than 5 seconds and 500 MB.
+
+    Args:
+        folder: where the files are written.
+        read: the process that reads them.
+        classes: by the name of a class of files, how one is spoiled and the ending of its name.
+        honest: by the ending of the name, a file that is read.
+    """
+    paths = {}
+    for kind, (_, ending) in classes.items():
+        paths[kind] = folder / f"file{ending}"
+        paths[kind].write_bytes(honest[ending](folder))
+        assert read(paths[kind])[2] == "'read'", kind
+    _, start, _ = read(next(iter(paths.values())))
+    for kind, (mutate, _) in classes.items():
+        chance = random.Random(kind)
+        path = paths[kind]
+        n_read = 0
+        slowest = 0.0
+        sentences = set()
+        peak = start
+        for number in range(MUTATIONS):
+            path.write_bytes(mutate(folder, number, chance))
+            seconds, peak, said = read(path)
+            assert seconds < 5 and peak - start < 500, (kind, number, seconds, peak - start)
+            slowest = max(slowest, seconds)
+            n_read += said == "'read'"
+            if said != "'read'":
+                assert re.match(r"""['"](Data|Storage|Usage)Error """, said) and str(path) in said, said
+                assert len(said) < len(str(path)) + 450, said
+                sentences.add(re.sub(r"[\d'].*", "", said.split(str(path))[1]))
+        print(
+            f"{kind}: {MUTATIONS} files, {n_read} read, {len(sentences)} sentences; slowest {slowest:.2f} s, "
+            f"peak {peak - start:.0f} MB above the start"
+        )
+        assert n_read < MUTATIONS
