@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from aggrevated.config.resolver import OPTION_NAMES, list_component_names, resol
 from aggrevated.core.registry import list_task_names
 from aggrevated.core.settings import declared_settings, to_flag
 from aggrevated.methods import METHODS
-from aggrevated.reports import comparison, digest_numbers
-from aggrevated.tasks import FROM_SCRATCH_ROWS, ComparisonProtocol, Preset, acrobot, aggrevated_rows, find_task
+from aggrevated.reports import comparison
+from aggrevated.tasks import find_task
 from aggrevated.training.run_folder import Run
 from helpers.command_line import said
 
@@ -73,45 +72,6 @@ def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: py
     alone = [json.loads(said(["train", "cartpole", "--seed", seed, "--json", *TINY], capsys)) for seed in ("5", "6")]
     assert [trial["weights_sha256"] for trial in together["trials"]] == [run["weights_sha256"] for run in alone]
     assert together["test_return"] == pytest.approx(sum(run["test_return"] for run in alone) / 2)
-
-
-def test_reproduce_tunes_compares_and_goes_on_where_it_was(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = Preset({"trajectories": 3, "validation_episodes": 5, "test_episodes": 10})
-    rows = (*aggrevated_rows(trials=3), *FROM_SCRATCH_ROWS)
-    tiny = replace(
-        acrobot.TASK, presets=(*acrobot.TASK.presets, small), defaults=(*acrobot.TASK.defaults, small), figure_rows=rows
-    )
-    tiny = replace(tiny, protocol=ComparisonProtocol(budget=3000, tuning_seeds=(100,), tuning_budget=1500), trials=2)
-    monkeypatch.setattr(acrobot, "TASK", tiny)
-    folder = here / "runs/reproduce-acrobot"
-    command = ["reproduce", "acrobot", "--json"]
-    table = json.loads(said(command, capsys))
-    keys = {"method", "update", "trials", "ratio", "ratio_low", "ratio_high"}
-    assert [row["trials"] for row in table] == [3, 3, 3, 2, 2] and all(keys <= set(row) for row in table)
-    page = (folder / "acrobot.md").read_text()
-    assert (
-        "`aggrevated reproduce acrobot`" in page
-        and "(R + H)/(R* + H)" in page
-        and "with a budget of 1,500 on seeds 100" in page
-    )
-    assert all((folder / f"acrobot.{ending}").is_file() for ending in ("png", "svg"))
-    text = (folder / "acrobot.json").read_text()
-    assert str(here) not in text  # it is for publishing
-    facts = json.loads(text)
-    assert digest_numbers(facts) == facts["bits"] and facts["machine"]["cores"]
-    most = 3000 + 3 * 200  # the last iteration may be longer than the one before it
-    assert all(trial["simulator_steps"] <= most for trial in facts["trials"])
-    for tuned in facts["tuning"]:
-        best = max(tuned["tried"], key=lambda tried: sum(tried["areas"]))
-        assert best["value"] == tuned["chosen"] == facts["settings"][tuned["label"]]["update"][tuned["setting"]]
-    for label, trials in facts["curves"].items():
-        ended = [trial for trial in facts["trials"] if trial["label"] == label]
-        assert [trial["best_return"][-1] for trial in trials] == [trial["best_return"] for trial in ended]
-        assert [trial["simulator_steps"][-1] for trial in trials] == [trial["simulator_steps"] for trial in ended]
-    again = json.loads(said(command, capsys))
-    assert again == table and json.loads((folder / "acrobot.json").read_text())["bits"] == facts["bits"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -191,7 +151,8 @@ def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in discover_commands(None)), *(["expert", x] for x in ("list", "train", "evaluate"))]
+    "command",
+    [[], *([name] for name in discover_commands(None)), *(["expert", x] for x in ("list", "train", "evaluate"))],
 )
 def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

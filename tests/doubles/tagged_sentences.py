@@ -80,9 +80,9 @@ def clause(chance: Random) -> Tagged:
 
 
 def verb(chance: Random) -> tuple[str, str]:
-    """Return a verb; three in ten can be nouns, too."""
+    """Return a verb; one in four can be a noun, too."""
     at = chance.random()
-    return (pick(chance, BOTH_NOUN_AND_VERB if at < 0.3 else VERBS) if at < 0.94 else invent(chance, "ize")), "VERB"
+    return (pick(chance, BOTH_NOUN_AND_VERB if at < 0.25 else VERBS) if at < 0.95 else invent(chance, "ize")), "VERB"
 
 
 def noun_phrase(chance: Random) -> Tagged:
@@ -93,13 +93,13 @@ def noun_phrase(chance: Random) -> Tagged:
     if at < 0.24:
         return [("that", "PRON")]
     if at < 0.38:
-        return [(pick(chance, NAMES) if chance.random() < 0.8 else invent(chance, "").capitalize(), "PROPN")]
+        return [(pick(chance, NAMES) if chance.random() < 0.85 else invent(chance, "").capitalize(), "PROPN")]
     found = [(pick(chance, DETERMINERS), "DET")]
     if chance.random() < 0.1:
         found.append((pick(chance, NUMBERS) if chance.random() < 0.5 else str(chance.randrange(11, 999)), "NUM"))
     if chance.random() < 0.35:
         at = chance.random()
-        word = pick(chance, ADJECTIVES if at < 0.6 else BOTH_ADJECTIVE_AND_NOUN)
+        word = pick(chance, ADJECTIVES if at < 0.75 else BOTH_ADJECTIVE_AND_NOUN)
         found.append((word if at < 0.9 else invent(chance, "ous"), "ADJ"))
     return [*found, (noun(chance), "NOUN")]
 

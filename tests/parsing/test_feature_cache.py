@@ -19,7 +19,7 @@ def cache_path(tmp_path, monkeypatch):
     return tmp_path / "kept"
 
 
-class Work:
+class CountingComputation:
     """Gives other numbers each time, so that it shows where they came from."""
 
     calls = 0
@@ -30,7 +30,7 @@ class Work:
 
 
 def test_load_or_compute_computes_only_once(cache_path):
-    work = Work()
+    work = CountingComputation()
     first = load_or_compute("a", work)
     second = load_or_compute("a", work)
     assert work.calls == 1 and set(second) == {"numbers", "few"}
@@ -40,7 +40,7 @@ def test_load_or_compute_computes_only_once(cache_path):
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "other"])
 def test_load_or_compute_replaces_damaged_file(cache_path, damage):
-    work = Work()
+    work = CountingComputation()
     load_or_compute("a", work)
     (path,) = cache_path.iterdir()
     data = bytearray(path.read_bytes())
@@ -55,17 +55,17 @@ def test_load_or_compute_replaces_damaged_file(cache_path, damage):
 def test_load_or_compute_ignores_unwritable_folder(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path / "file" / "below"))
-    work = Work()
+    work = CountingComputation()
     assert [load_or_compute("a", work)["few"].item() for _ in range(2)] == [1, 2]
     assert (tmp_path / "file").read_text() == "no folder"
 
 
 def test_load_or_compute_keeps_only_the_newest_files(cache_path):
     for number in range(MAX_CACHED_FILES + 4):
-        load_or_compute(f"key-{number}", Work())
+        load_or_compute(f"key-{number}", CountingComputation())
         os.utime(cache_path / f"key-{number}.safetensors", (1000 + number, 1000 + number))
     assert MAX_CACHED_FILES == 8
-    load_or_compute("last", Work())
+    load_or_compute("last", CountingComputation())
     assert {path.stem for path in cache_path.iterdir()} == {"last", *(f"key-{number}" for number in range(5, 12))}
 
 

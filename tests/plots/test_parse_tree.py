@@ -11,6 +11,7 @@ from PIL import Image, ImageColor
 
 from aggrevated.core.errors import UsageError
 from aggrevated.parsing.pages.handwriting import write_page
+from aggrevated.parsing.pages.page import Page
 from aggrevated.plots.parse_tree import (
     ARC,
     BUFFER,
@@ -23,7 +24,6 @@ from aggrevated.plots.parse_tree import (
     draw_growth,
     draw_tree,
 )
-from aggrevated_reader.pictures.segmentation import to_unlabeled_page
 
 SHORT = write_page(["x=3+a"], writer=3, seed=5)
 LONG = write_page(["10(x+2)=a+b-4(y-7)", "10x+20=a+b-4y+28", "x=(a+b-4y+8)/10"], writer=7, seed=3)
@@ -94,13 +94,18 @@ def test_crossing_arcs_and_several_roots_are_drawn_too(tmp_path: Path) -> None:
     assert border(tmp_path / "tree") == 0
 
 
+def make_unlabeled_page(name: str, ink: list[tuple[np.ndarray, ...]]) -> Page:
+    """Return a page of which only the ink is known."""
+    return Page(name, "", ("?",) * len(ink), np.zeros(len(ink), np.int64), tuple(ink))
+
+
 def test_dots_and_pieces_of_pictures_leave_ink(tmp_path: Path) -> None:
     dot = (np.array([[5.0, 5.0]]),)
     line = (np.array([[0.0, 0.0], [0.0, 9.0]]), np.array([[0.0, 9.0], [0.0, 10.0]]))
-    draw_tree(to_unlabeled_page("dots", [line, dot]), np.array([0, 1]), tmp_path / "with")
-    draw_tree(to_unlabeled_page("line", [line, line]), np.array([0, 1]), tmp_path / "without")
+    draw_tree(make_unlabeled_page("dots", [line, dot]), np.array([0, 1]), tmp_path / "with")
+    draw_tree(make_unlabeled_page("line", [line, line]), np.array([0, 1]), tmp_path / "without")
     assert pixels(tmp_path / "with", "#1F2937") > 20
-    draw_tree(to_unlabeled_page("empty", []), np.zeros(0, int), tmp_path / "empty")
+    draw_tree(make_unlabeled_page("empty", []), np.zeros(0, int), tmp_path / "empty")
 
 
 def frames() -> list[Frame]:

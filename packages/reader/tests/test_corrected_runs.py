@@ -35,7 +35,7 @@ def use_few_pages() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def page() -> Page:
-    """1337≥-sinζ: the shipped reader puts `-` and `sin` elsewhere, and has never heard of a ζ."""
+    """1337≥-sinζ: the builtin reader puts `-` and `sin` elsewhere, and has never heard of a ζ."""
     page = generate_page(18, 5, structures=False)
     return replace(page, symbols=(*page.symbols[:-1], "ζ"))
 

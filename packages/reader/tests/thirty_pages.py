@@ -1,8 +1,8 @@
 """Thirty pages as people take them, from other material than the generator's, and how many of them are read right.
 
-`python tests/parsing/thirty_pages.py FOLDER` writes the pictures there and prints a line for each; the test beside it
-counts. Symbols are glyphs of matplotlib's fonts, or strokes given here; where each stands is known from how it was
-drawn, whatever was then done to the picture.
+`python packages/reader/tests/thirty_pages.py FOLDER` writes the pictures there and prints a line for each; the test
+beside it counts. Symbols are glyphs of matplotlib's fonts, or strokes given here; where each stands is known from how
+it was drawn, whatever was then done to the picture.
 """
 
 from __future__ import annotations
@@ -126,14 +126,14 @@ class Pen:
         return Picture(image, (boxes[:, :2] + boxes[:, 2:]) / 2 - (int(left), int(top)), 0.7 * self.size)
 
 
-def lines(*rows: tuple | str, font: str = "DejaVuSans.ttf", size: int = 64, left: int = 200) -> Picture:
+def draw_rows(*rows: tuple | str, font: str = "DejaVuSans.ttf", size: int = 64, left: int = 200) -> Picture:
     pen = Pen(font, size)
     for place, row in enumerate(rows):
         pen.row(row, left, 300 + 2.2 * size * place, size)
     return pen.picture()
 
 
-def columns(one: tuple[str, ...], two: tuple[str, ...]) -> Picture:
+def draw_columns(one: tuple[str, ...], two: tuple[str, ...]) -> Picture:
     pen = Pen()
     for left, rows in ((200, one), (1100, two)):
         for place, row in enumerate(rows):
@@ -258,7 +258,7 @@ def enlarge(picture: Picture, megapixels: float, ending: str) -> Picture:
     )
 
 
-def save_and_load(picture: Picture, ending: str, **options: int) -> Picture:
+def with_file_format(picture: Picture, ending: str, **options: int) -> Picture:
     return Picture(picture.image, picture.middles, picture.size, ending, tuple(options.items()))
 
 
@@ -309,7 +309,7 @@ def add_specks(level: np.ndarray) -> np.ndarray:
     return level
 
 
-def text() -> Picture:
+def draw_text_page() -> Picture:
     words = (
         "The quick brown fox jumps over the lazy dog while it", "rains in the valley. Nobody knows what it is that",
         "brought them here, so late in summer, or why they", "stay until the leaves fall. We asked and were told",
@@ -322,7 +322,7 @@ def text() -> Picture:
     return Picture(image, None, 40)
 
 
-def nothing() -> Picture:
+def draw_clouds() -> Picture:
     """A photograph of clouds."""
     clouds = np.random.default_rng(7).normal(0, 1, (300, 400))
     soft = sum(ndimage.gaussian_filter(clouds, s) * s for s in (2, 5, 12, 30))
@@ -330,7 +330,7 @@ def nothing() -> Picture:
     return Picture(Image.fromarray(np.clip(level, 0, 255).astype(np.uint8)).resize((1600, 1200)), None, 40)
 
 
-def empty() -> Picture:
+def draw_empty_sheet() -> Picture:
     return change_shades(
         Picture(Image.new("L", (1200, 900), 235), None, 40), lambda level: add_noise(4)(add_side_light(level))
     )
@@ -343,37 +343,39 @@ TWO = ("2x+5=11", "2x=6")
 THREE = ("3(x-2)=y+4", "x=7-2y", "y=(8+x)/3")
 
 PAGES: dict[str, Callable[[], Picture]] = {
-    "DejaVu": lambda: lines(*THREE),
-    "STIX": lambda: lines(*THREE, font="STIXGeneral.ttf"),
-    "Computer Modern": lambda: lines(*THREE, font="cmr10.ttf"),
-    "DejaVu Serif, bold": lambda: lines(*TWO, font="DejaVuSerif-Bold.ttf"),
+    "DejaVu": lambda: draw_rows(*THREE),
+    "STIX": lambda: draw_rows(*THREE, font="STIXGeneral.ttf"),
+    "Computer Modern": lambda: draw_rows(*THREE, font="cmr10.ttf"),
+    "DejaVu Serif, bold": lambda: draw_rows(*TWO, font="DejaVuSerif-Bold.ttf"),
     "matplotlib's own fraction": lambda: typeset(r"x=\frac{a+b}{2c}-7", "cm", 5),
     "matplotlib's own exponents": lambda: typeset(r"x^{2}+y^{2}=r^{2}", "stix", 99),
-    "exponents": lambda: lines(SQUARE, "x=1"),
-    "a fraction": lambda: lines(HALVES, "c≠0"),
-    "a root": lambda: lines(ROOT),
-    "i, j, ÷ and ≤": lambda: lines("i÷j≤8", "k≥7±2"),
-    "two columns": lambda: columns(("2x+5=11", "2x=6", "x=3"), ("y+7=9", "y=2")),
-    "turned by 30°": lambda: rotate(lines(*THREE), 30),
-    "turned by -20°": lambda: rotate(lines(*TWO, "x=3"), -20),
-    "on a dark table": lambda: put_on_table(lines(*THREE), [(160, 130), (1250, 90), (1300, 800), (120, 760)], 60),
-    "in perspective": lambda: put_on_table(lines(*TWO), [(300, 100), (1100, 140), (1310, 800), (90, 740)], 40),
-    "a hard shadow": lambda: change_shades(lines(*THREE), add_hard_shadow),
-    "light from one side": lambda: change_shades(change_shades(lines(*THREE), add_side_light), add_noise(5)),
-    "ruled, light": lambda: draw_under_ink(lines(*THREE), rule_lines(70, 190)),
-    "ruled, dark": lambda: draw_under_ink(lines(*THREE), rule_lines(47, 60)),
-    "squared": lambda: draw_under_ink(lines(*TWO, size=80), rule_lines(36, 150, squared=True)),
-    "a margin line": lambda: draw_under_ink(lines(*THREE), margin),
-    "a frame": lambda: draw_under_ink(lines(*THREE), frame),
-    "dark paper": lambda: change_shades(lines(*THREE), invert_paper),
-    "a coffee ring": lambda: change_shades(lines(*THREE), add_coffee_stain),
-    "blots and specks": lambda: change_shades(draw_under_ink(lines(*THREE), blots), add_specks),
-    "JPEG, 24 megapixels, noise": lambda: save_and_load(change_shades(enlarge(lines(*TWO), 24, "jpg"), add_noise(9)), "jpg", quality=40),
-    "WebP, 1 pixel": lambda: save_and_load(draw_strokes(("2(x+4)=70", "x+4=35-8"), 1.0), "webp", lossless=1),
+    "exponents": lambda: draw_rows(SQUARE, "x=1"),
+    "a fraction": lambda: draw_rows(HALVES, "c≠0"),
+    "a root": lambda: draw_rows(ROOT),
+    "i, j, ÷ and ≤": lambda: draw_rows("i÷j≤8", "k≥7±2"),
+    "two columns": lambda: draw_columns(("2x+5=11", "2x=6", "x=3"), ("y+7=9", "y=2")),
+    "turned by 30°": lambda: rotate(draw_rows(*THREE), 30),
+    "turned by -20°": lambda: rotate(draw_rows(*TWO, "x=3"), -20),
+    "on a dark table": lambda: put_on_table(draw_rows(*THREE), [(160, 130), (1250, 90), (1300, 800), (120, 760)], 60),
+    "in perspective": lambda: put_on_table(draw_rows(*TWO), [(300, 100), (1100, 140), (1310, 800), (90, 740)], 40),
+    "a hard shadow": lambda: change_shades(draw_rows(*THREE), add_hard_shadow),
+    "light from one side": lambda: change_shades(change_shades(draw_rows(*THREE), add_side_light), add_noise(5)),
+    "ruled, light": lambda: draw_under_ink(draw_rows(*THREE), rule_lines(70, 190)),
+    "ruled, dark": lambda: draw_under_ink(draw_rows(*THREE), rule_lines(47, 60)),
+    "squared": lambda: draw_under_ink(draw_rows(*TWO, size=80), rule_lines(36, 150, squared=True)),
+    "a margin line": lambda: draw_under_ink(draw_rows(*THREE), margin),
+    "a frame": lambda: draw_under_ink(draw_rows(*THREE), frame),
+    "dark paper": lambda: change_shades(draw_rows(*THREE), invert_paper),
+    "a coffee ring": lambda: change_shades(draw_rows(*THREE), add_coffee_stain),
+    "blots and specks": lambda: change_shades(draw_under_ink(draw_rows(*THREE), blots), add_specks),
+    "JPEG, 24 megapixels, noise": lambda: with_file_format(
+        change_shades(enlarge(draw_rows(*TWO), 24, "jpg"), add_noise(9)), "jpg", quality=40
+    ),
+    "WebP, 1 pixel": lambda: with_file_format(draw_strokes(("2(x+4)=70", "x+4=35-8"), 1.0), "webp", lossless=1),
     "50 megapixels, 9 pixels": lambda: enlarge(draw_strokes(("2(x+4)=70", "x+4=35-8"), 9.0), 50, "png"),
-    "a paragraph of text": text,
-    "clouds": nothing,
-    "an empty sheet": empty,
+    "a paragraph of text": draw_text_page,
+    "clouds": draw_clouds,
+    "an empty sheet": draw_empty_sheet,
 }  # fmt: skip
 
 

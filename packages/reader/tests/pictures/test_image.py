@@ -1,6 +1,6 @@
 """Pictures of pages are read, or refused with one sentence, whatever the bytes are.
 
-`AGGREVATED_IMAGES=2000 python -m pytest -n 0 -s tests/parsing/pictures/test_image.py` is the long form.
+`AGGREVATED_IMAGES=2000 python -m pytest -n 0 -s packages/reader/tests/pictures/test_image.py` is the long form.
 """
 
 import io

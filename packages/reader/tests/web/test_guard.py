@@ -343,11 +343,12 @@ def encode_corrupt_json(draw: random.Random, facts: object) -> bytes:
 
 
 def test_draw_server_survives_a_thousand_hostile_requests(drawing: Serving, home: Path) -> None:
+    from writing import write_lines
 
     from aggrevated_reader.pages.inkml_writing import to_inkml
 
     draw = random.Random(0)
-    page = written_as("x=2")
+    page = write_lines("x=2")
     parts = [[stroke.round(1).tolist()] for strokes in page.ink for stroke in strokes]
     facts = {"parts": parts, "said": [{"parts": [0], "label": "x", "head": [1]}], "confirmed": True}
     _, read = send_json(drawing, "read", facts)
