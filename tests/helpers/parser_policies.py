@@ -8,13 +8,14 @@ from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectorUpdate
 from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.scoring import micro_uas, parse_batch
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 
 LIBRARY_KINDS = (*KINDS, "kernel-svm")
-READERS = (*LIBRARY_KINDS, "reading")  # the last comes from the distribution `aggrevated_reader`
 WIDTH = 6  # of the features of a symbol
 
 
@@ -72,3 +73,25 @@ def demonstrated(pages: Corpus, n=1, count=8):
     parser = Parser(pages, np.arange(len(pages.lengths)))
     found = trajectories(pages, count=count, n=n)
     return found, make_zero_one_oracle(parser.expert, parser.action_space)(found)
+
+
+def assert_parse_batch_is_greedy(policy, pages: Corpus) -> None:
+    """Assert that `parse_batch` takes the legal transition of the highest logit, page after page, in any order."""
+    chosen = np.array([7, 3, 11])
+    parser = Parser(pages, chosen, in_order=True)
+    heads = parse_batch(policy, parser)
+    np.testing.assert_array_equal(heads, parse_batch(policy, parser))
+    for place, number in enumerate(chosen):
+        actor = policy.actor()
+        state = parser.start(np.array([number]))
+        memory = actor.memory(1)
+        done = False
+        while not done:
+            logits, memory = actor.parameters(parser.observe(state), memory)
+            action = np.where(parser.action_mask(state), logits, -np.inf).argmax(axis=1)
+            state, _, (done,) = parser.step(state, action)
+        assert heads[place].tolist() == parser.heads(state)[0].tolist()
+    gold = parser.gold[:, 1:]
+    np.testing.assert_allclose(
+        micro_uas(policy, parser), (heads == gold)[gold != NO_SYMBOL].mean(), rtol=1e-6, atol=1e-12
+    )

@@ -18,7 +18,7 @@ from aggrevated.parsing.scoring import (
 )
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from helpers.parser_policies import LIBRARY_KINDS, corpus, page, reader
+from helpers.parser_policies import LIBRARY_KINDS, assert_parse_batch_is_greedy, corpus, page, reader
 
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
@@ -39,26 +39,8 @@ def test_parse_batch_of_the_expert_gives_gold_heads(system):
 
 @pytest.mark.parametrize("kind", LIBRARY_KINDS)
 def test_parse_batch_follows_most_likely_legal_transitions(kind):
-    """By hand, one legal transition of the highest logit after the other, page after page."""
     pages = corpus(12)
-    policy = reader(kind, pages)
-    chosen = np.array([7, 3, 11])
-    parser = Parser(pages, chosen, in_order=True)
-    heads = parse_batch(policy, parser)
-    np.testing.assert_array_equal(heads, parse_batch(policy, parser))
-    for place, number in enumerate(chosen):
-        actor = policy.actor()
-        state = parser.start(np.array([number]))
-        memory = actor.memory(1)
-        done = False
-        while not done:
-            logits, memory = actor.parameters(parser.observe(state), memory)
-            action = np.where(parser.action_mask(state), logits, -np.inf).argmax(axis=1)
-            state, _, (done,) = parser.step(state, action)
-        assert heads[place].tolist() == parser.heads(state)[0].tolist()
-    assert micro_uas(policy, parser) == pytest.approx(
-        (heads == parser.gold[:, 1:])[parser.gold[:, 1:] != NO_SYMBOL].mean()
-    )
+    assert_parse_batch_is_greedy(reader(kind, pages), pages)
 
 
 def test_parse_batch_requires_pages_in_order():

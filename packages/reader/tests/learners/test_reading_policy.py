@@ -22,7 +22,14 @@ from aggrevated_reader.learners.symbol_names import (
     names_to_bytes,
     symbol_class_indices,
 )
-from helpers.parser_policies import corpus, demonstrated, features_of, reader, trajectories
+from helpers.parser_policies import (
+    assert_parse_batch_is_greedy,
+    corpus,
+    demonstrated,
+    features_of,
+    reader,
+    trajectories,
+)
 
 PAGES = corpus(24)
 PARSER = Parser(PAGES, np.arange(24))
@@ -172,3 +179,8 @@ def test_correct_names_calibrates_name_confidence():
 def test_names_from_bytes_rejects_terminal_escape_codes() -> None:
     with pytest.raises(ValueError, match="cannot be printed"):
         names_from_bytes(names_to_bytes(["x", "\x1b[2J"]))
+
+
+def test_parse_batch_of_reading_policy_follows_most_likely_legal_transitions():
+    pages = corpus(12)
+    assert_parse_batch_is_greedy(reader("reading", pages), pages)
