@@ -15,32 +15,32 @@ STUB = ast.parse(Path(aggrevated.__file__).with_suffix(".pyi").read_text())
 
 
 @pytest.mark.parametrize("name", aggrevated.__all__)
-def test_every_public_name_is_there_and_says_what_it_is(name: str) -> None:
+def test_public_names_exist_and_have_docstrings(name: str) -> None:
     value = getattr(aggrevated, name)
     assert isinstance(value, str | dict) or name == "Loss" or inspect.getdoc(value)
     assert name in dir(aggrevated)
 
 
-def test_type_checkers_see_the_same_names() -> None:
+def test_public_stub_lists_the_same_names() -> None:
     imports = [node for node in STUB.body if isinstance(node, ast.ImportFrom)]
     seen = {alias.asname: node.module for node in imports for alias in node.names}
     assert seen == aggrevated.HOMES
 
 
-def test_what_is_not_there_is_an_attribute_error() -> None:
+def test_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         aggrevated.nonsense  # noqa: B018
 
 
 @pytest.mark.parametrize("command", ["import aggrevated", "import aggrevated.cli", "from aggrevated import UsageError"])
-def test_importing_it_imports_nothing_heavy(command: str) -> None:
+def test_package_import_loads_no_heavy_package(command: str) -> None:
     code = f"{command}\nimport sys\nprint([name for name in ('torch', 'numpy', 'gymnasium') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["evaluate", "--help"], ["--version"]])
-def test_help_needs_no_torch(arguments: list[str]) -> None:
+def test_command_help_loads_no_torch_and_no_numpy(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom aggrevated.cli import main\ntry:\n"
         f"    main({arguments!r})\nfinally:\n    assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
@@ -48,7 +48,7 @@ def test_help_needs_no_torch(arguments: list[str]) -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
-def test_the_readme_needs_three_import_lines_at_most() -> None:
+def test_readme_examples_have_at_most_three_import_lines() -> None:
     text = (ROOT / "README.md").read_text()
     for example in (part.split("```")[0] for part in text.split("```python\n")[1:]):
         imports = [node for node in ast.parse(example).body if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -32,16 +32,18 @@ EVALUATED += "test_standard_error ratio expert_diverged test_diverged episodes d
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_train_evaluate_resume_watch_and_compare_agree_on_one_run(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = json.loads(said(["train", "cartpole", "--json", *TINY], capsys))
     assert set(KEYS.split()) <= set(result)
     run = result["run_folder"]
-    assert run == "runs/cartpole-aggrevated-exponentiated" and (here / run / "curve.png").is_file()
+    assert run == "runs/cartpole-aggrevated-exponentiated" and (working_folder / run / "curve.png").is_file()
 
     evaluated = json.loads(said(["evaluate", run, "--episodes", "30", "--json"], capsys))
     assert list(evaluated) == EVALUATED.split() and evaluated["weights_sha256"] == result["weights_sha256"]
@@ -53,21 +55,25 @@ def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.Capt
     assert longer["iterations"] == 6
 
     watched = json.loads(said(["watch", run, "--json"], capsys))
-    assert (here / watched["gif"]).read_bytes().startswith(b"GIF89a")
+    assert (working_folder / watched["gif"]).read_bytes().startswith(b"GIF89a")
 
     second = json.loads(said(["train", "cartpole", "--method", "dagger", "--json", *TINY], capsys))
     rows = json.loads(said(["compare", run, second["run_folder"], "--out", "both", "--json"], capsys))
     assert [row["method"] for row in rows] == ["aggrevated", "dagger"]
-    assert (here / "both.png").is_file() and (here / "both.svg").is_file()
+    assert (working_folder / "both.png").is_file() and (working_folder / "both.svg").is_file()
 
 
-def test_the_default_folder_never_overwrites(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_chooses_a_new_default_folder_for_a_second_run(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, second = (json.loads(said(["train", "cartpole", "--json", *TINY], capsys)) for _ in range(2))
     assert second["run_folder"] == first["run_folder"] + "-2"
     assert second["weights_sha256"] == first["weights_sha256"]
 
 
-def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_trials_have_the_weights_of_single_runs(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     together = json.loads(said(["train", "cartpole", "--trials", "2", "--seed", "5", "--json", *TINY], capsys))
     alone = [json.loads(said(["train", "cartpole", "--seed", seed, "--json", *TINY], capsys)) for seed in ("5", "6")]
     assert [trial["weights_sha256"] for trial in together["trials"]] == [run["weights_sha256"] for run in alone]
@@ -75,14 +81,14 @@ def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: py
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_all_trials_at_once_and_resume_goes_on(here: Path, number: int, code: int) -> None:
+def test_train_command_stops_all_trials_on_a_signal(working_folder: Path, number: int, code: int) -> None:
     train = [sys.executable, "-m", "aggrevated", "train", "cartpole", "--trials", "6", "--out", "run"]
     train += ["--iterations", "5000"]
     # Where the tests themselves run in the background, Ctrl-C is ignored, and a child would inherit that.
     listening = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(train, stderr=subprocess.PIPE, text=True, preexec_fn=listening) as process:
         try:
-            while not list(here.glob("run/*/checkpoints/*.safetensors")):
+            while not list(working_folder.glob("run/*/checkpoints/*.safetensors")):
                 assert process.poll() is None
                 time.sleep(0.1)
             process.send_signal(number)
@@ -91,11 +97,11 @@ def test_a_signal_ends_all_trials_at_once_and_resume_goes_on(here: Path, number:
         finally:
             process.kill()
     assert process.returncode == code and time.monotonic() - began < 15
-    assert "Traceback" not in said and not list(here.glob("run/*/result.json"))
+    assert "Traceback" not in said and not list(working_folder.glob("run/*/result.json"))
 
 
-def test_a_run_is_not_resumed_to_where_its_last_policy_would_not_be_validated(
-    here: Path, capsys: pytest.CaptureFixture[str]
+def test_resume_command_refuses_iterations_not_divisible_by_validate_every(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said(["train", "cartpole", "--out", "run", "--validate-every", "2", *TINY], capsys)
     with pytest.raises(SystemExit) as caught:
@@ -106,19 +112,23 @@ def test_a_run_is_not_resumed_to_where_its_last_policy_would_not_be_validated(
     assert json.loads(said(["evaluate", "--json", "run", "--episodes", "3"], capsys))["episodes"] == 3
 
 
-def test_options_may_stand_before_the_task(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_accepts_options_before_the_task(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = json.loads(said(["train", "--json", "--out", "run", "--update", "regular", "cartpole", *TINY], capsys))
     assert (result["task"], result["update"], result["run_folder"]) == ("cartpole", "regular", "run")
 
 
-def test_trials_are_not_put_into_a_folder_that_is_used(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_refuses_trials_in_a_used_folder(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said(["train", "cartpole", "--out", "run", *TINY], capsys)
     with pytest.raises(SystemExit) as caught:
         main(["train", "cartpole", "--trials", "2", "--out", "run", *TINY])
-    assert caught.value.code == 2 and not list(here.glob("run/trial-*"))
+    assert caught.value.code == 2 and not list(working_folder.glob("run/trial-*"))
 
 
-def test_the_table_shows_every_number_whole_in_80_columns(
+def test_print_table_shows_every_number_whole_in_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio": 1.067}
@@ -135,12 +145,16 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     assert len(text.splitlines()[0]) <= 80  # the border, which has no colour codes
 
 
-def test_a_ratio_to_an_expert_that_earns_nothing_is_null(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_reports_null_ratio_when_expert_has_worst_return(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = json.loads(said(["train", "acrobot", "--json", *TINY], capsys))  # nobody swings up in 60 steps
     assert result["expert_return"] == -60 and result["ratio"] is None
 
 
-def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_expert_commands_agree_on_mean_returns_of_builtin_experts(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cards = json.loads(said(["expert", "list", "--json"], capsys))
     assert 350 <= cards["cartpole"]["mean_return"] <= 400
     assert -95 <= cards["acrobot"]["mean_return"] <= -80
@@ -154,7 +168,7 @@ def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]
     "command",
     [[], *([name] for name in discover_commands(None)), *(["expert", x] for x in ("list", "train", "evaluate"))],
 )
-def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])
     assert caught.value.code == 0
@@ -162,14 +176,14 @@ def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureF
     assert text.count(f"\n  aggrevated {' '.join(command)}") >= 2 if command else "subcommands" in text
 
 
-def test_progress_is_plain_lines_on_standard_error_and_json_alone_on_standard_output(here: Path) -> None:
+def test_train_command_writes_json_to_stdout_and_plain_progress_to_stderr(working_folder: Path) -> None:
     command = [sys.executable, "-m", "aggrevated", "train", "cartpole", "--json", *TINY]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert len(json.loads(done.stdout)) >= 15 and done.stdout.count("\n") == 1
     assert "4/4, return" in done.stderr and "\x1b" not in done.stderr
 
 
-def help_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def read_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What --help says, as one line without the frames around it."""
     with pytest.raises(SystemExit) as caught:
         main([*arguments, "--help"])
@@ -180,7 +194,7 @@ def help_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 OPTION = re.compile(r"(--[a-z][a-z-]*)(?= INT| FLOAT| TEXT| NAME| STR| PATH| [A-Z][a-z])")  # explained, not mentioned
 
 
-def explained(text: str) -> dict[str, str]:
+def split_options(text: str) -> dict[str, str]:
     """The options of a help, each with its words."""
     _, *parts = OPTION.split(text)
     return dict(zip(parts[::2], parts[1::2], strict=True))
@@ -191,11 +205,11 @@ ALWAYS |= {to_flag(name) for name in EngineOptions.__dataclass_fields__}
 
 
 @pytest.mark.parametrize("task", list_task_names())
-def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
+def test_train_help_lists_settings_of_the_task_with_their_defaults(
     task: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The settings of the pieces that are chosen, and of no others; every piece that can be chosen, by name."""
-    options = explained(help_of(capsys, "train", task))
+    options = split_options(read_help(capsys, "train", task))
     config = resolve_config(task)
     settings = {
         (to_flag(f"no_{name}") if value is True else to_flag(name)): value for name, value in config.settings.items()
@@ -209,30 +223,34 @@ def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
         assert f": {names}. (default: {getattr(config, place).name})" in options[to_flag(option)], option
 
 
-def test_the_help_of_a_task_follows_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
-    algebra, cartpole = (set(explained(help_of(capsys, "train", task))) for task in ("algebra", "cartpole"))
+def test_train_help_lists_settings_of_the_chosen_components_only(capsys: pytest.CaptureFixture[str]) -> None:
+    algebra, cartpole = (set(split_options(read_help(capsys, "train", task))) for task in ("algebra", "cartpole"))
     assert "--augmented-copies" in algebra and "--horizon" not in algebra
     assert {"--horizon", "--temperature"} <= cartpole
     assert not {"--augmented-copies", "--delta-kl", "--learning-rate", "--start-steps"} & cartpole
-    natural = set(explained(help_of(capsys, "train", "cartpole", "--update", "natural")))
+    natural = set(split_options(read_help(capsys, "train", "cartpole", "--update", "natural")))
     assert "--delta-kl" in natural and not {"--temperature", "--learning-rate"} & natural
-    regular = set(explained(help_of(capsys, "train", "cartpole", "--update", "regular", "--start=supervised")))
+    regular = set(split_options(read_help(capsys, "train", "cartpole", "--update", "regular", "--start=supervised")))
     assert {"--learning-rate", "--start-steps"} <= regular and "--delta-kl" not in regular
-    assert "--start-steps" not in explained(help_of(capsys, "train", "hopper"))
-    assert "(default: 4000)" in explained(help_of(capsys, "train", "hopper", "--update", "natural"))["--start-steps"]
-    assert "--query-steps" not in explained(help_of(capsys, "train", "hopper", "--method", "tnpg"))
+    assert "--start-steps" not in split_options(read_help(capsys, "train", "hopper"))
+    assert (
+        "(default: 4000)" in split_options(read_help(capsys, "train", "hopper", "--update", "natural"))["--start-steps"]
+    )
+    assert "--query-steps" not in split_options(read_help(capsys, "train", "hopper", "--method", "tnpg"))
 
 
-def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]) -> None:
-    text = help_of(capsys, "train")
+def test_train_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]) -> None:
+    text = read_help(capsys, "train")
     assert f"Tasks: {', '.join(list_task_names())}." in text
     for name in (*METHODS, *list_task_names()):
         assert name in text, name
 
 
-def test_the_help_of_an_evaluation_is_that_of_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = Run.create(here / "run", resolve_config("cartpole"))
-    shown = set(explained(help_of(capsys, "evaluate", str(run.folder))))
+def test_evaluate_help_lists_evaluation_settings_of_the_run(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run.create(working_folder / "run", resolve_config("cartpole"))
+    shown = set(split_options(read_help(capsys, "evaluate", str(run.folder))))
     assert {to_flag(name) for name in declared_settings(run.config.problem.evaluation)} == shown - {
         "--json",
         "--trust-code",

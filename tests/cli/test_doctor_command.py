@@ -11,7 +11,7 @@ from helpers.command_line import failure, said
 QUICK = ["--seconds", "1.5", "--episodes", "16"]
 
 
-def test_a_page_with_a_figure_and_one_command(
+def test_doctor_command_writes_report_with_figure_and_training_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -24,7 +24,7 @@ def test_a_page_with_a_figure_and_one_command(
     assert read_json(folder / "report.json")["verdict"] in ("fine", "unknown")
 
 
-def test_a_fault_fails_only_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_command_fails_on_a_fault_only_with_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["doctor", "acrobot", "--horizon", "90", "--out", str(tmp_path / "out"), *QUICK]
     found = json.loads(said([*asked, "--json"], capsys))
     assert found["verdict"] == "fault"
@@ -33,6 +33,6 @@ def test_a_fault_fails_only_where_that_is_asked_for(tmp_path: Path, capsys: pyte
     assert code == 65 and "use --horizon 200" in words
 
 
-def test_it_needs_a_task(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_command_requires_a_task(capsys: pytest.CaptureFixture[str]) -> None:
     code, words = failure(["doctor"], capsys)
     assert code == 2 and "TASK" in words

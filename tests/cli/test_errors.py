@@ -170,7 +170,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         ("frobnicate", 2, "frobnicate"),
     ],
 )
-def test_one_sentence_and_the_exit_code(
+def test_command_with_bad_arguments_prints_one_sentence_and_exits_with_code(
     arguments: str, code: int, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -190,7 +190,7 @@ def test_one_sentence_and_the_exit_code(
         ("--horizon 5", "--horizon has no effect on a run of cartpole; leave it out"),
     ],
 )
-def test_an_evaluation_that_cannot_be(
+def test_evaluate_command_refuses_impossible_options(
     option: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Run.create(tmp_path / "run", resolve_config("cartpole"))
@@ -198,7 +198,7 @@ def test_an_evaluation_that_cannot_be(
     assert code == 2 and words in said and "Traceback" not in said
 
 
-def test_an_oracle_that_returns_what_is_not_finite(
+def test_train_command_refuses_expert_with_non_finite_costs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -212,11 +212,13 @@ def test_an_oracle_that_returns_what_is_not_finite(
     assert "gave costs-to-go that are not finite" in said and "check its weights" in said
 
 
-def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
+def test_train_command_reports_a_full_disk_and_leaves_no_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raise_disk_full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr("os.fsync", raise_disk_full)
     code, said = failure(["train", "cartpole", "--out", str(tmp_path / "run"), *TINY], capsys)
     assert code == 74
     assert "No space left on device; free some space or choose another folder" in said
@@ -224,21 +226,23 @@ def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x05\x06" + bytes(18)])
-def test_a_file_that_is_no_expert(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes) -> None:
+def test_expert_evaluate_command_refuses_a_file_that_is_not_an_expert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
     for name in ("expert.zip", "expert.safetensors"):
         (tmp_path / name).write_bytes(content)
         code, said = failure(["expert", "evaluate", "cartpole", "--expert", str(tmp_path / name)], capsys)
         assert code == 65 and name in said
 
 
-def test_a_config_that_was_tampered_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_command_refuses_a_broken_config(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for text in ('{"task": "cartpole"}', "{", '{"task": "x" }'):
         (tmp_path / "config.json").write_text(text)
         code, said = failure(["resume", str(tmp_path)], capsys)
         assert code == 65 and "config.json" in said
 
 
-def test_the_help_is_quick_and_light() -> None:
+def test_main_help_imports_no_heavy_package() -> None:
     import subprocess
 
     script = "import sys\nfrom aggrevated.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"

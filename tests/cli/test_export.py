@@ -22,7 +22,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return Run.open("run")
 
 
-def test_without_options_policy_and_card_are_beside_the_run(run, capsys):
+def test_export_command_without_options_writes_policy_and_card_into_the_run(run, capsys):
     facts = json.loads(said(["export", "run", "--json"], capsys))
     assert facts == {"run": "run", "out": "run/p.safetensors", "model_card": "run/card.md"}
     policy = load_policy("run/p.safetensors")
@@ -34,7 +34,7 @@ def test_without_options_policy_and_card_are_beside_the_run(run, capsys):
     assert Path("run/card.md").read_text().startswith("# A policy for")
 
 
-def test_onnx_alone_is_checked_and_carries_the_card(run, capsys):
+def test_export_command_writes_checked_onnx_file_with_metadata(run, capsys):
     onnx = pytest.importorskip("onnx", reason="pip install 'aggrevated[onnx]'")
     pytest.importorskip("onnxruntime", reason="pip install 'aggrevated[onnx]'")
     facts = json.loads(said(["export", "run", "--onnx", "p.onnx", "--json"], capsys))
@@ -44,7 +44,7 @@ def test_onnx_alone_is_checked_and_carries_the_card(run, capsys):
     assert known["task"] == "cartpole" and known["command"].startswith("aggrevated train cartpole")
 
 
-def test_of_several_trials_the_best_is_written(tmp_path, monkeypatch, capsys):
+def test_export_command_exports_the_best_of_several_trials(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     main(["train", "cartpole", "--out", "runs", "--trials", "2", "--engine", "processes", *SMALL])
     best = max((Run.open(f"runs/trial-0{i}") for i in range(2)), key=lambda run: run.result().best_return)
@@ -53,12 +53,12 @@ def test_of_several_trials_the_best_is_written(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("option", ["--out", "--onnx", "--model-card"])
-def test_other_endings_are_refused_before_anything_is_written(option, run, capsys):
+def test_export_command_refuses_other_file_suffixes_before_writing(option, run, capsys):
     code, sentence = failure(["export", "run", option, "p.txt"], capsys)
     assert code == 2 and "a file name that ends in ." in sentence and not Path("p.txt").exists()
 
 
-def test_a_run_that_is_none_is_refused(tmp_path, monkeypatch, capsys):
+def test_export_command_refuses_a_folder_that_is_not_a_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, sentence = failure(["export", "nowhere"], capsys)
     assert code == 65 and "nowhere is not a run" in sentence

@@ -16,7 +16,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_terminal_has_a_bar() -> None:
+def test_progress_shows_a_bar_in_a_terminal() -> None:
     assert Progress("title", 10).bar is not None
 
 
@@ -24,7 +24,7 @@ def test_a_terminal_has_a_bar() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [*((name, "1") for name in NOTEBOOK_VARIABLES), ("CI", "true"), ("TERM", "dumb"), ("TERM", "")]
 )
-def test_what_only_looks_like_a_terminal_has_lines(
+def test_progress_prints_lines_in_notebooks_ci_and_dumb_terminals(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -35,7 +35,7 @@ def test_what_only_looks_like_a_terminal_has_lines(
     assert said.count("\n") == 10 and "\x1b" not in said and said.endswith("title: 100/100, text\n")
 
 
-def test_what_has_no_known_end_is_counted_ever_more_rarely(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_without_total_prints_lines_at_doubling_counts(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("title", None) as progress:
         for done in range(1, 5001):
             progress.at(done, "text")
@@ -43,7 +43,7 @@ def test_what_has_no_known_end_is_counted_ever_more_rarely(capsys: pytest.Captur
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_bar_leaves_results_that_go_elsewhere_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_bar_leaves_standard_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("title", None) as progress:
         print("result")
         progress.at(1, "text")

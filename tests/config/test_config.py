@@ -22,12 +22,12 @@ from aggrevated.methods import METHODS
         ({"policy": 3}, "unknown policy 3: choose one of cnn, mlp, lstm, gru, window"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(given: dict[str, Any], words: str) -> None:
+def test_resolve_config_refuses_values_of_wrong_types_in_one_sentence(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         resolve_config("cartpole", **given)
 
 
-def test_a_setting_is_replaced_in_the_piece_that_has_it() -> None:
+def test_config_with_settings_changes_the_component_that_has_the_setting() -> None:
     config = resolve_config("cartpole")
     other = config.with_settings(iterations=8, horizon=30, temperature=0.5)
     values = other.update.to_values()
@@ -39,7 +39,7 @@ def test_a_setting_is_replaced_in_the_piece_that_has_it() -> None:
 
 @pytest.mark.parametrize("task", list_task_names())
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_written_is_read_again(task: str, method: str) -> None:
+def test_config_from_dict_restores_to_dict_and_refuses_unknown_components(task: str, method: str) -> None:
     if method == "aggrevate" and task in ("hopper", "walker"):
         with pytest.raises(UsageError, match="use --method aggrevated"):
             resolve_config(task, method)
@@ -56,7 +56,7 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("task", list_task_names())
-def test_a_config_goes_to_another_process_without_the_world_that_was_built(task: str) -> None:
+def test_config_pickle_leaves_out_the_built_problem(task: str) -> None:
     config = resolve_config(
         task, **({"generated_pages": 20, "augmented_copies": 0} if task in ("algebra", "reader") else {})
     )

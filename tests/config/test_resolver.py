@@ -29,50 +29,60 @@ from aggrevated.tasks import Preset, find_task
 CARTPOLE = find_task("cartpole")
 
 
-def tuned(*rows: Preset):
+def task_with_presets(*rows: Preset):
     return replace(CARTPOLE, presets=rows)
 
 
-def test_what_is_given_comes_before_what_is_tuned_before_the_method_before_what_is_declared() -> None:
-    plain = tuned()
+def test_resolve_config_prefers_user_then_preset_then_method_then_declared_value() -> None:
+    plain = task_with_presets()
     assert resolve_config(plain).loop.alpha_start == 0.0  # as the loop declares it
     assert resolve_config(plain, "sl").loop.alpha_start == 1.0  # as the method brings it
-    task = tuned(Preset({"alpha_start": 0.25}))
+    task = task_with_presets(Preset({"alpha_start": 0.25}))
     assert resolve_config(task, "sl").loop.alpha_start == 0.25  # as it is tuned for the task
     assert resolve_config(task, "sl", alpha_start=0.75).loop.alpha_start == 0.75  # as it is given
 
 
-def test_of_tuned_rows_that_fit_the_later_wins_whatever_they_name() -> None:
+def test_resolve_config_prefers_the_last_preset_that_applies() -> None:
     rows = (
         Preset({"iterations": 1}),
         Preset({"iterations": 2}, method="aggrevated", update="regular", policy="gru", start="supervised"),
         Preset({"iterations": 3}, update="regular"),
         Preset({"iterations": 4}, policy="lstm"),
     )
-    assert resolve_config(tuned(*rows)).loop.iterations == 100  # the usual update needs no tuning, and gets none
-    assert resolve_config(replace(tuned(), defaults=rows[:1])).loop.iterations == 1  # but for what belongs to the task
-    assert resolve_config(tuned(*rows), update="natural").loop.iterations == 1
-    assert resolve_config(tuned(*rows), update="regular").loop.iterations == 3
-    assert resolve_config(tuned(*rows), update="regular", policy="gru", start="supervised").loop.iterations == 3
-    assert resolve_config(tuned(*rows[:2]), update="regular", policy="gru", start="supervised").loop.iterations == 2
-    assert resolve_config(tuned(*rows), update="regular", policy="lstm").loop.iterations == 4
+    assert (
+        resolve_config(task_with_presets(*rows)).loop.iterations == 100
+    )  # the usual update needs no tuning, and gets none
+    assert (
+        resolve_config(replace(task_with_presets(), defaults=rows[:1])).loop.iterations == 1
+    )  # but for what belongs to the task
+    assert resolve_config(task_with_presets(*rows), update="natural").loop.iterations == 1
+    assert resolve_config(task_with_presets(*rows), update="regular").loop.iterations == 3
+    assert (
+        resolve_config(task_with_presets(*rows), update="regular", policy="gru", start="supervised").loop.iterations
+        == 3
+    )
+    assert (
+        resolve_config(task_with_presets(*rows[:2]), update="regular", policy="gru", start="supervised").loop.iterations
+        == 2
+    )
+    assert resolve_config(task_with_presets(*rows), update="regular", policy="lstm").loop.iterations == 4
 
 
-def test_a_tuned_row_can_choose_a_piece_and_a_later_one_another() -> None:
+def test_resolve_config_lets_a_later_preset_choose_another_component() -> None:
     rows = Preset({"update": "regular"}, method="aggrevated"), Preset({"update": "natural"}, policy="lstm")
-    assert resolve_config(tuned(*rows)).update.name == "regular"
-    assert resolve_config(tuned(*rows), policy="lstm").update.name == "natural"
-    assert resolve_config(tuned(*rows), policy="lstm", update="regular").update.name == "regular"
+    assert resolve_config(task_with_presets(*rows)).update.name == "regular"
+    assert resolve_config(task_with_presets(*rows), policy="lstm").update.name == "natural"
+    assert resolve_config(task_with_presets(*rows), policy="lstm", update="regular").update.name == "regular"
 
 
 @pytest.mark.parametrize("name", list_task_names())
-def test_every_tuned_setting_is_a_setting_that_some_run_of_the_task_can_have(name: str) -> None:
+def test_task_presets_name_only_settings_that_the_task_has(name: str) -> None:
     task = find_task(name)
     known = all_setting_names(task) | {name for head in ("log_deviation",) for name in (head,)}
     assert {setting for row in task.presets for setting in row.settings} <= known
 
 
-def all_configs() -> list[Config]:
+def list_configs() -> list[Config]:
     found = []
     for name in list_task_names():
         task = find_task(name)
@@ -87,22 +97,22 @@ def all_configs() -> list[Config]:
     return found
 
 
-def test_every_config_survives_being_written_and_pickled() -> None:
-    configs = all_configs()
+def test_config_of_every_combination_survives_json_and_pickle() -> None:
+    configs = list_configs()
     assert len(configs) > 100
     for config in configs:
         assert config_from_dict(config.to_dict(), "here") == config
         assert pickle.loads(pickle.dumps(config)) == config
 
 
-def test_names_of_settings_are_unique_among_the_pieces_of_a_run() -> None:
-    for config in all_configs():
+def test_setting_names_are_unique_among_the_components_of_a_config() -> None:
+    for config in list_configs():
         names = [name for piece in config.components.values() for name in piece.to_values()]
         assert len(names) == len(set(names)), config.to_dict()
 
 
 @pytest.mark.parametrize("place", REGISTRIES)
-def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_words_for_each_setting(place: str) -> None:
+def test_builtin_components_have_docstrings_and_describe_every_setting(place: str) -> None:
     shelf = REGISTRIES[place]
     assert len(shelf.builtin) >= 2
     for name, piece in shelf.builtin.items():
@@ -180,12 +190,12 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
         ({"method": "tnpg", "update": "regular"}, "unknown update for tnpg 'regular': choose one of natural"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence_in_python_too(settings, words) -> None:
+def test_resolve_config_refuses_impossible_combinations_in_one_sentence(settings, words) -> None:
     with pytest.raises(UsageError, match=words):
         resolve_config("cartpole", **settings)
 
 
-def test_what_follows_from_a_setting_is_filled_in_and_written() -> None:
+def test_mixture_updates_imply_the_roll_in_schedule_and_it_is_checked() -> None:
     """The expert's share in a roll-in is what the mixture of policies has left of it."""
     for method in ("searn", "smile"):
         config = resolve_config("cartpole", method, beta=0.25)
@@ -211,12 +221,12 @@ def test_what_follows_from_a_setting_is_filled_in_and_written() -> None:
     ],
     ids=str,
 )
-def test_what_is_given_decides_how_a_step_is_measured(given, expected) -> None:
+def test_gradient_update_defaults_follow_from_the_given_step_size_settings(given, expected) -> None:
     update = resolve_config("cartpole", **({"update": "natural"} | given)).update
     assert {name: getattr(update, name) for name in expected} == expected
 
 
-def test_a_task_that_tunes_nothing_has_steps_without_units() -> None:
+def test_gradient_updates_of_a_task_without_presets_are_scale_free() -> None:
     task = replace(find_task("cartpole"), name="untuned", presets=())
     natural, regular = (resolve_config(task, update=name).update for name in ("natural", "regular"))
     assert (natural.solver, natural.target_kl, natural.cost_scale) == ("per-state", 0.02, "advantage-rms")
@@ -225,7 +235,7 @@ def test_a_task_that_tunes_nothing_has_steps_without_units() -> None:
     assert resolve_config(task, update="regular", learning_rate=0.1).update.target_kl == 0.0
 
 
-def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:
+def test_resolve_config_accepts_lists_for_widths_and_integers_for_floats() -> None:
     config = resolve_config("cartpole", update="natural", hidden=[8, 8], damping=3)
     assert config.policy.hidden == (8, 8) and config.update.damping == 3
 
@@ -243,18 +253,18 @@ def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:
         {"problem": {"name": "algebra"}},
     ],
 )
-def test_a_config_that_was_changed_is_refused(change) -> None:
+def test_config_from_dict_refuses_a_changed_config(change) -> None:
     with pytest.raises(DataError, match="here"):
         config_from_dict(resolve_config("cartpole").to_dict() | change, "here")
 
 
-def test_a_config_of_the_first_version_is_refused_in_one_sentence() -> None:
+def test_config_from_dict_refuses_a_config_of_the_first_version() -> None:
     old = {"task": "cartpole", "method": "aggrevated", "update": "natural", "seed": 0, "version": "0.1.0"}
     with pytest.raises(DataError, match=f"here is not a config of version {__version__}; start a new run"):
         config_from_dict(old, "here")
 
 
-def test_other_spaces_are_refused_in_a_sentence() -> None:
+def test_select_head_and_input_size_refuse_unsupported_spaces() -> None:
     with pytest.raises(UsageError, match=r"no policy here takes actions of type MultiDiscrete.*add a head for them"):
         select_head(MultiDiscrete([3, 2]))
     with pytest.raises(UsageError, match=r"no policy here takes actions of type Box\(2, 2\)"):
@@ -264,7 +274,7 @@ def test_other_spaces_are_refused_in_a_sentence() -> None:
     assert select_head(Discrete(3)).is_discrete and not select_head(Box(0, 1, (2,))).is_discrete
 
 
-def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
+def test_config_loss_feedback_follows_the_oracle_and_the_loss() -> None:
     assert resolve_config("cartpole").loss_feedback is Feedback.ALL_ACTIONS
     assert resolve_config("cartpole", update="natural", gradient="taken-action").loss_feedback is Feedback.TAKEN_ACTION
     assert resolve_config("cartpole", oracle="monte-carlo").loss.name == "all-actions"
@@ -272,17 +282,17 @@ def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
     assert set(OPTION_NAMES.values()) == {"policy", "update", "start", "oracle", "reinforcement", "gradient"}
 
 
-def test_what_is_tuned_must_be_a_setting() -> None:
+def test_resolve_config_refuses_a_preset_with_an_unknown_setting() -> None:
     with pytest.raises(UsageError, match=r"cartpole or the method aggrevated sets 'horizn' .did you mean horizon"):
-        resolve_config(tuned(Preset({"horizn": 3})), update="natural")
+        resolve_config(task_with_presets(Preset({"horizn": 3})), update="natural")
 
 
 @pytest.mark.parametrize("task", [None, 3, object(), replace(CARTPOLE, problem=3)])
-def test_what_is_no_task_is_refused_in_a_sentence(task) -> None:
+def test_resolve_config_refuses_an_object_that_is_not_a_task(task) -> None:
     with pytest.raises(UsageError, match="is no task: give a name, or a Task"):
         resolve_config(task)
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_resolve_config_accepts_numpy_numbers() -> None:
     config = resolve_config("cartpole", temperature=np.float64(1e-3), iterations=np.int64(3), hidden=[np.int32(4)])
     assert config.to_dict() == resolve_config("cartpole", temperature=1e-3, iterations=3, hidden=(4,)).to_dict()

@@ -5,7 +5,7 @@ import numpy as np
 from aggrevated.core.rng import SeedPurpose, derive_seeds, make_generator
 
 
-def test_literal_seeds():
+def test_derive_seeds_returns_the_published_seeds():
     """These may never change: every published number rests on them."""
     assert derive_seeds(0, SeedPurpose.ROLL_IN, 1, 3).tolist() == [
         14898058564793133489,
@@ -14,25 +14,25 @@ def test_literal_seeds():
     ]
 
 
-def test_a_longer_list_begins_with_the_shorter():
+def test_derive_seeds_of_a_longer_list_begin_with_the_shorter():
     np.testing.assert_array_equal(
         derive_seeds(5, SeedPurpose.TEST, 2, 100)[:7], derive_seeds(5, SeedPurpose.TEST, 2, 7)
     )
 
 
-def test_no_two_streams_meet():
+def test_derive_seeds_are_distinct_over_runs_purposes_and_iterations():
     streams = [derive_seeds(run, purpose, n, 50) for run in range(4) for purpose in SeedPurpose for n in range(5)]
     drawn = np.concatenate(streams)
     assert drawn.dtype == np.uint64
     assert len(np.unique(drawn)) == len(drawn) == 4 * len(SeedPurpose) * 5 * 50
 
 
-def test_a_generator_is_a_function_of_its_seed():
+def test_make_generator_depends_on_its_seed_alone():
     first, again, other = (make_generator(seed).random(5) for seed in (2**64 - 1, 2**64 - 1, 2**64 - 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).all()
 
 
-def test_action_noise_is_not_the_noise_of_initial_states():
+def test_make_generator_differs_from_numpy_default_generator_of_the_same_seed():
     """Gymnasium draws initial states from PCG64(seed); the same seed must not give the same numbers here."""
     assert (make_generator(3).random(4) != np.random.default_rng(3).random(4)).all()

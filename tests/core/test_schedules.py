@@ -19,39 +19,39 @@ from aggrevated.core.schedules import (
 )
 
 
-def test_geometric_starts_at_n_1_and_goes_to_0():
+def test_geometric_schedule_starts_at_iteration_1_and_decays_to_0():
     assert [geometric_schedule(0.5, 0.5)(n) for n in (1, 2, 3, 4)] == [0.5, 0.25, 0.125, 0.0625]
     assert [geometric_schedule(0.3, 1.0)(n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
     assert geometric_schedule(1.0, 0.9)(1000) < 1e-40
 
 
-def test_never_mixes():
+def test_zero_schedule_is_0_at_every_iteration():
     assert [ZERO_SCHEDULE(n) for n in (1, 2, 100)] == [0.0, 0.0, 0.0]
 
 
-def test_linear_goes_in_a_line_and_stays_where_it_ends():
+def test_linear_schedule_is_linear_and_stays_at_its_last_value():
     assert [linear_schedule(1.0, 0.0, 4)(n) for n in (1, 2, 3, 4, 5, 6, 100)] == [1.0, 0.75, 0.5, 0.25, 0.0, 0.0, 0.0]
     assert [linear_schedule(0.5, 1.5, 2)(n) for n in (1, 2, 3, 4)] == [0.5, 1.0, 1.5, 1.5]
     assert [linear_schedule(0.4, 0.04, 3)(n) for n in (1, 2, 3, 4)] == pytest.approx([0.4, 0.28, 0.16, 0.04])
 
 
-def test_a_number_is_a_schedule_that_never_changes():
+def test_value_at_accepts_a_number_or_a_schedule():
     assert [value_at(0.3, n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
     assert [value_at(geometric_schedule(0.5, 0.5), n) for n in (1, 2, 3)] == [0.5, 0.25, 0.125]
 
 
-def test_constant_never_falls():
+def test_constant_schedule_never_changes():
     assert [constant_schedule(0.3)(n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
 
 
-def test_exponential_is_k_to_the_power_of_the_iterations_done():
+def test_exponential_schedule_is_k_to_the_power_of_completed_iterations():
     """ε_i = k^i of scheduled sampling, for i = n − 1."""
     k = exp(-1 / 8)
     assert [exponential_schedule(1.0, 8.0)(n) for n in (1, 2, 3, 9)] == pytest.approx([1.0, k, k**2, exp(-1)])
     assert exponential_schedule(0.5, 8.0)(9) == pytest.approx(0.5 * exp(-1))
 
 
-def test_inverse_sigmoid_is_that_of_scheduled_sampling():
+def test_inverse_sigmoid_schedule_matches_scheduled_sampling():
     """ε_i = k / (k + exp(i / k)), for i = n − 1: k / (k + 1) at first, and 1/2 at i = k ln k."""
     schedule = inverse_sigmoid_schedule(1.0, 10.0)
     assert [schedule(n) for n in (1, 11, 51)] == pytest.approx([10 / 11, 10 / (10 + exp(1)), 10 / (10 + exp(5))])
@@ -59,7 +59,7 @@ def test_inverse_sigmoid_is_that_of_scheduled_sampling():
     assert schedule(1 + 10 * log(10)) == pytest.approx(0.5) and 0 <= schedule(10**9) < 1e-100
 
 
-def test_a_floor_is_kept():
+def test_lower_bounded_schedule_never_falls_below_its_bound():
     """ε_i = max(ε, k − c i)."""
     floored = lower_bounded(0.2, linear_schedule(1.0, 0.0, 4))
     assert [floored(n) for n in (1, 2, 3, 4, 5, 100)] == [1.0, 0.75, 0.5, 0.25, 0.2, 0.2]
@@ -76,13 +76,13 @@ def test_a_floor_is_kept():
         ({"alpha_decay": 0.5, "alpha_min": 0.3}, [0.8, 0.4, 0.3]),
     ],
 )
-def test_the_loop_has_all_of_them_by_name(settings, expected):
+def test_loop_settings_build_every_alpha_schedule_by_name(settings, expected):
     alpha = LoopSettings(alpha_start=0.8, **settings).alpha
     assert [alpha(n) for n in (1, 2, 3)] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ALPHA_SCHEDULES)
-def test_a_shape_that_the_schedule_does_not_have_is_refused(name):
+def test_alpha_schedule_refuses_parameters_of_other_schedules(name):
     shape = ALPHA_SCHEDULES[name][1]
     for other in {"alpha_decay", "alpha_scale"} - {shape}:
         with pytest.raises(UsageError, match=f"--{other.replace('_', '-')} has no effect on --alpha-schedule {name}"):
@@ -92,7 +92,7 @@ def test_a_shape_that_the_schedule_does_not_have_is_refused(name):
     )
 
 
-def test_an_update_that_learns_from_its_own_actions_needs_some_in_the_first_iteration():
+def test_natural_update_refuses_alpha_1_in_the_first_iteration():
     settings = {"alpha_start": 1.0, "update": "natural"}
     resolve_config("cartpole", "dagger", alpha_schedule="inverse-sigmoid", **settings)
     with pytest.raises(UsageError, match=r"--alpha-start is 1\.0, but must be below 1 for natural"):

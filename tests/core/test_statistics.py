@@ -15,14 +15,14 @@ from aggrevated.core.statistics import (
 )
 
 
-def test_the_interquartile_mean_is_of_the_middle_half() -> None:
+def test_interquartile_mean_averages_the_middle_half() -> None:
     assert interquartile_mean(np.array([100.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, -100.0])) == 3.5
     assert interquartile_mean(np.array([7.0])) == 7.0
     columns = np.array([[0.0, 8.0], [1.0, 6.0], [2.0, 4.0], [50.0, 2.0]])
     np.testing.assert_array_equal(interquartile_mean(columns), [1.5, 5.0])
 
 
-def test_the_interval_holds_the_mean_and_narrows_with_more_trials() -> None:
+def test_bootstrap_interval_contains_the_mean_and_narrows_with_more_trials() -> None:
     values = np.random.default_rng(0).normal(5.0, 1.0, 400)
     low, high = bootstrap_interval(values)
     few_low, few_high = bootstrap_interval(values[:10])
@@ -30,7 +30,7 @@ def test_the_interval_holds_the_mean_and_narrows_with_more_trials() -> None:
     assert 0.1 < high - low < 0.35 < few_high - few_low  # 2 · 1.96 · about 1.1 / √400 = 0.22
 
 
-def test_the_interval_of_equal_trials_is_a_point() -> None:
+def test_bootstrap_interval_of_equal_trials_is_a_point() -> None:
     assert bootstrap_interval(np.full(10, 3.0)) == (3.0, 3.0)
 
 
@@ -38,7 +38,7 @@ def test_ranks_of_equal_values_are_the_mean_of_their_places() -> None:
     np.testing.assert_array_equal(ranks(np.array([3.0, 1.0, 3.0, -np.inf])), [3.5, 2.0, 3.5, 1.0])
 
 
-def test_standard_errors_by_hand() -> None:
+def test_standard_errors_match_hand_computed_values() -> None:
     assert standard_error(np.array([1.0, 3.0])) == pytest.approx(1.0)  # √2 / √2
     assert standard_error(np.array([1.0])) is None
     equal = np.array([4.0, 4.0])
@@ -46,7 +46,7 @@ def test_standard_errors_by_hand() -> None:
     assert standard_error_of_ratio(np.array([2.0, 3.0]), np.array([2.0, 3.0])) == 0.0
 
 
-def test_the_error_of_a_share_is_how_far_it_lies_from_that_of_all() -> None:
+def test_standard_error_of_ratio_matches_the_spread_of_resampled_ratios() -> None:
     """Drawn again and again, shares of pages of unequal length are as far apart as it says."""
     generator = np.random.default_rng(0)
     wholes = generator.integers(1, 20, (4000, 60))
@@ -56,20 +56,20 @@ def test_the_error_of_a_share_is_how_far_it_lies_from_that_of_all() -> None:
     assert said.mean() == pytest.approx(shares.std(), rel=0.05)
 
 
-def test_a_number_and_its_interval_are_of_one_estimator() -> None:
+def test_estimate_pairs_interquartile_mean_with_its_bootstrap_interval() -> None:
     values = np.array([1.0, 2.0, 3.0, 100.0])
     assert estimate(values) == (2.5, *bootstrap_interval(values))
     assert estimate(values).named("ratio")["ratio"] == 2.5
 
 
-def test_what_never_happened_is_later_than_all_that_did() -> None:
+def test_median_time_counts_events_that_never_happened_as_latest() -> None:
     assert median_time([30.0, 10.0, None]).value == 30.0
     assert median_time([10.0, 20.0, 30.0, 40.0]).value == 20.0  # one that was measured
     never = median_time([10.0, None, None]).named("steps")
     assert never == {"steps": None, "steps_low": 10.0, "steps_high": None}
 
 
-def test_the_probability_of_improvement_counts_pairs_and_half_of_the_ties() -> None:
+def test_probability_of_improvement_counts_pairs_and_half_of_the_ties() -> None:
     found = probability_of_improvement(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
     assert found.value == (1 + 0 + 1 + 0.5) / 4
     assert probability_of_improvement(np.arange(5.0) + 10, np.arange(5.0)) == (1.0, 1.0, 1.0)

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def install_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder that it is installed in, which is on the path; the test runs in another one."""
     folder = tmp_path / "site"
     here = tmp_path / "here"

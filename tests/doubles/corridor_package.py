@@ -70,7 +70,7 @@ class Corridor:
 
 
 @dataclass(frozen=True)
-class KnowsTheWay:
+class CorridorExpert:
     """What each action costs from here on."""
 
     length: int
@@ -85,30 +85,30 @@ class KnowsTheWay:
 
 
 @dataclass(frozen=True)
-class Walked(Score):
+class CorridorScore(Score):
     """How far it got, beside the expert."""
 
     episodes: int
 
 
 @dataclass(frozen=True)
-class MoreWalks(EvaluationSettings):
+class CorridorEvaluationSettings(EvaluationSettings):
     """Some more episodes."""
 
     walks: int = setting(10, "How many walks.")
 
-    def measure(self, world: ProblemSettings, policy: Policy) -> dict[str, Any]:
-        assert isinstance(world, CorridorWorld)
-        return world.walked(policy, self.walks, seed=77).to_dict()
+    def measure(self, problem: ProblemSettings, policy: Policy) -> dict[str, Any]:
+        assert isinstance(problem, CorridorProblemSettings)
+        return problem.score(policy, self.walks, seed=77).to_dict()
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorridorWorld(ProblemSettings):
-    """A corridor and somebody who knows the way."""
+class CorridorProblemSettings(ProblemSettings):
+    """A corridor, and an expert that knows the way."""
 
     name = "corridor"
     metric_name = "steps saved"
-    evaluation = MoreWalks
+    evaluation = CorridorEvaluationSettings
     turn: Any = field(default=None, compare=False)  # a part, which need not be a value that can be sent
     length: int = setting(5, "How long the corridor is.")
 
@@ -119,20 +119,20 @@ class CorridorWorld(ProblemSettings):
         simulator = Corridor(self.length)
         return Problem(
             simulator,
-            KnowsTheWay(self.length),
+            CorridorExpert(self.length),
             validate=EpisodeEvaluator(simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, 10)),
-            test=lambda policy: self.walked(policy, 20, seed),
+            test=lambda policy: self.score(policy, 20, seed),
             fingerprint={"length": torch.tensor(self.length)},
         )
 
-    def walked(self, policy: Policy, episodes: int, seed: int) -> Walked:
+    def score(self, policy: Policy, episodes: int, seed: int) -> CorridorScore:
         fresh = derive_seeds(seed, SeedPurpose.TEST, 0, episodes)
-        walked = evaluate_mean_return(policy, Corridor(self.length), fresh)
-        return Walked(-float(self.length), walked, -self.length / walked, episodes)
+        returned = evaluate_mean_return(policy, Corridor(self.length), fresh)
+        return CorridorScore(-float(self.length), returned, -self.length / returned, episodes)
 
 
 @dataclass
-class Signed:
+class SignedUpdate:
     """A step of the same length for every weight."""
 
     size: float
@@ -156,8 +156,8 @@ class SignedSettings(UpdateSettings):
     name = "signed"
     step_size: float = setting(0.05, "Of every weight's step.")
 
-    def build(self, seed: int) -> Signed:
-        return Signed(self.step_size)
+    def build(self, seed: int) -> SignedUpdate:
+        return SignedUpdate(self.step_size)
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class PairSettings(HeadSettings):
 
 
 @dataclass(frozen=True)
-class EagerStart(StartSettings):
+class EagerStartSettings(StartSettings):
     """To the right, at first."""
 
     name = "eager"
@@ -238,12 +238,12 @@ STROLL = Method("Stroll", "random", EXPERT_ORACLE, ("all-actions",), ("signed", 
 TASK = Task(
     name="corridor",
     title="A corridor",
-    problem=CorridorWorld(),
+    problem=CorridorProblemSettings(),
     policy="tiny",
     components=(TinySettings,),
     presets=(Preset({"iterations": 12, "trajectories": 5}), Preset({"learning_rate": 0.2}, update="regular")),
 )
-WINDING = replace(TASK, name="winding", problem=CorridorWorld(turn=lambda: "left"))
+WINDING = replace(TASK, name="winding", problem=CorridorProblemSettings(turn=lambda: "left"))
 POINTS = {
     "aggrevated.tasks": "corridor = corridor_package:TASK\nwinding = corridor_package:WINDING",
     "aggrevated.policies": "tiny = corridor_package:TinySettings",
@@ -251,6 +251,6 @@ POINTS = {
     "aggrevated.heads": "pair = corridor_package:PairSettings",
     "aggrevated.updates": "signed = corridor_package:SignedSettings",
     "aggrevated.oracles": "stepped = corridor_package:SteppedSettings",
-    "aggrevated.starts": "eager = corridor_package:EagerStart",
+    "aggrevated.starts": "eager = corridor_package:EagerStartSettings",
     "aggrevated.methods": "stroll = corridor_package:STROLL",
 }

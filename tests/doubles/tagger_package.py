@@ -57,16 +57,16 @@ class Corpus:
 
 
 @cache
-def corpus(sentences: int, seed: int, features: int) -> Corpus:
+def make_corpus(sentences: int, seed: int, features: int) -> Corpus:
     """So many generated sentences, with so many features of each word."""
     found = generate_sentences(sentences, seed)
     words = tuple(word for sentence in found for word in sentence.words)
     tags = np.array([TAGS.index(tag) for sentence in found for tag in sentence.tags])
-    seen = np.stack([look(s.words, place, features) for s in found for place in range(len(s))])
+    seen = np.stack([word_features(s.words, place, features) for s in found for place in range(len(s))])
     return Corpus(words, tags, np.array([len(sentence) for sentence in found]), seen)
 
 
-def look(words, place, features):
+def word_features(words, place, features):
     """[features]: 1 at the hashes of a word, its end, its shape and its neighbours."""
     word = words[place]
     before = words[place - 1] if place else ""
@@ -93,7 +93,7 @@ class Tagging:
 
     @property
     def observation_space(self):
-        return observations(self.corpus.seen.shape[1])
+        return make_observation_space(self.corpus.seen.shape[1])
 
     @property
     def words(self):
@@ -115,13 +115,13 @@ class Tagging:
         return following, wrong.astype(float), following[:, 1] == self.corpus.lengths[state[:, 0]]
 
 
-def observations(features: int) -> Box:
+def make_observation_space(features: int) -> Box:
     """What is seen of a word, and the two tags before it."""
     return Box(0.0, 1.0, (features + 2 * (len(TAGS) + 1),), np.float32)
 
 
 @dataclass(frozen=True)
-class Gold:
+class GoldExpert:
     """It knows the tags: a wrong one costs 1, now, and nothing later."""
 
     corpus: Corpus
@@ -140,7 +140,7 @@ class Accuracy:
 
     tagging: Tagging
 
-    def __call__(self, policy: Policy | Gold) -> ValidationScore:
+    def __call__(self, policy: Policy | GoldExpert) -> ValidationScore:
         numbers = np.arange(len(self.tagging.chosen), dtype=np.uint64)
         right = self.tagging.words + len(numbers) * evaluate_mean_return(
             policy, self.tagging, numbers, deterministic=True
@@ -149,7 +149,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Tagged(Score):
+class TaggerScore(Score):
     """Accuracies; beside them that of the tag that each word had most often."""
 
     words: int
@@ -157,27 +157,27 @@ class Tagged(Score):
 
 
 @dataclass(frozen=True)
-class OtherSentences(EvaluationSettings):
+class TaggerEvaluationSettings(EvaluationSettings):
     """Sentences that nobody has seen."""
 
     sentences: int = setting(200, "How many sentences.", at_least(1))
     seed: int = setting(1_000_000, "The seed that they come from.", SEED)
 
-    def measure(self, world: ProblemSettings, policy: Policy) -> dict[str, Any]:
-        assert isinstance(world, TaggerWorld)
-        others = corpus(self.sentences, self.seed, world.features)
-        return world.tagged(policy, Tagging(others, np.arange(self.sentences))).to_dict()
+    def measure(self, problem: ProblemSettings, policy: Policy) -> dict[str, Any]:
+        assert isinstance(problem, TaggerProblemSettings)
+        others = make_corpus(self.sentences, self.seed, problem.features)
+        return problem.score(policy, Tagging(others, np.arange(self.sentences))).to_dict()
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerWorld(ProblemSettings):
+class TaggerProblemSettings(ProblemSettings):
     """Generated sentences: of ten, eight to learn from, one to choose on, one to report."""
 
     name = "tagger"
     metric_name = "accuracy"
     digits = 3
     protocol_settings = ("sentences", "data_seed")
-    evaluation = OtherSentences
+    evaluation = TaggerEvaluationSettings
     expert_name = "gold tags"
     sentences: int = setting(500, "How many sentences there are.", at_least(10))
     features: int = setting(1024, "How many features words are hashed to.", at_least(1))
@@ -188,37 +188,46 @@ class TaggerWorld(ProblemSettings):
         return 13
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
-        return observations(self.features), Tagging.action_space
+        return make_observation_space(self.features), Tagging.action_space
 
-    def part(self, *tenths: int) -> Tagging:
+    def select_tenths(self, *tenths: int) -> Tagging:
         """The task of tagging some of the sentences."""
-        found = corpus(self.sentences, self.data_seed, self.features)
+        found = make_corpus(self.sentences, self.data_seed, self.features)
         return Tagging(found, np.flatnonzero(np.isin(np.arange(self.sentences) % 10, tenths)))
 
     def build(self, seed: int) -> Problem:
-        learned = self.part(*range(8))
-        chosen_on = self.part(8)
-        reported = self.part(9)
+        training = self.select_tenths(*range(8))
+        validation = self.select_tenths(8)
+        test = self.select_tenths(9)
         return Problem(
-            learned,
-            Gold(learned.corpus),
-            validate=Accuracy(chosen_on),
-            test=lambda policy: self.tagged(policy, reported),
-            monitor=lambda policy: {"test_accuracy": float(Accuracy(reported)(policy))},
-            fingerprint={"seen": torch.from_numpy(learned.corpus.seen), "tags": torch.from_numpy(learned.corpus.tags)},
+            training,
+            GoldExpert(training.corpus),
+            validate=Accuracy(validation),
+            test=lambda policy: self.score(policy, test),
+            monitor=lambda policy: {"test_accuracy": float(Accuracy(test)(policy))},
+            fingerprint={
+                "seen": torch.from_numpy(training.corpus.seen),
+                "tags": torch.from_numpy(training.corpus.tags),
+            },
         )
 
-    def tagged(self, policy: Policy, tagging: Tagging) -> Tagged:
+    def score(self, policy: Policy, tagging: Tagging) -> TaggerScore:
         """How well a policy tags these sentences."""
-        by_expert = float(Accuracy(tagging)(Gold(tagging.corpus)))
+        by_expert = float(Accuracy(tagging)(GoldExpert(tagging.corpus)))
         share = float(Accuracy(tagging)(policy))
-        return Tagged(by_expert, share, share / by_expert, tagging.words, most_frequent(self.part(*range(8)), tagging))
+        return TaggerScore(
+            by_expert,
+            share,
+            share / by_expert,
+            tagging.words,
+            most_frequent_accuracy(self.select_tenths(*range(8)), tagging),
+        )
 
 
-def most_frequent(learned: Tagging, other: Tagging) -> float:
+def most_frequent_accuracy(training: Tagging, other: Tagging) -> float:
     """The accuracy of the tag that each word had most often, and of NOUN for words that are new."""
     counts: dict[str, Counter[int]] = {}
-    for word, tag in tagged_words(learned):
+    for word, tag in tagged_words(training):
         counts.setdefault(word, Counter())[tag] += 1
     best = {word: found.most_common(1)[0][0] for word, found in counts.items()}
     return float(np.mean([best.get(word, TAGS.index("NOUN")) == tag for word, tag in tagged_words(other)]))
@@ -234,7 +243,7 @@ def tagged_words(tagging: Tagging) -> list[tuple[str, int]]:
 TASK = Task(
     name="tagger",
     title="A tagger",
-    problem=TaggerWorld(),
+    problem=TaggerProblemSettings(),
     defaults=(Preset({"hidden": (32,), "iterations": 6}),),
 )
 POINTS = {"aggrevated.tasks": "tagger = tagger_package:TASK"}

@@ -20,20 +20,20 @@ from aggrevated.training.run_folder import Run
 SRC = Path(aggrevated.__file__).parent
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def run_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
     main(list(arguments))
     return capsys.readouterr().out
 
 
-def test_nothing_in_src_knows_of_the_doubles() -> None:
-    names = ("corridor", "SignedSettings", "SteppedSettings", "stroll", "EagerStart")
+def test_library_sources_do_not_mention_the_corridor_package() -> None:
+    names = ("corridor", "SignedSettings", "SteppedSettings", "stroll", "EagerStartSettings")
     for path in SRC.rglob("*.py"):
         assert not any(name in path.read_text() for name in names), path
 
 
-def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
-    installed: Path, capsys: pytest.CaptureFixture[str]
+def test_installed_task_trains_with_its_own_components_by_name(
+    install_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [
         "--update",
@@ -47,7 +47,7 @@ def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
         "--length",
         "4",
     ]
-    result = json.loads(said(capsys, "train", "corridor", *options, "--json"))
+    result = json.loads(run_command(capsys, "train", "corridor", *options, "--json"))
     assert result["task"] == "corridor" and result["update"] == "signed"
     assert result["initial_return"] < -8 and -5 < result["test_return"] <= -4 and result["episodes"] == 20
     config = json.loads((Path(result["run_folder"]) / "config.json").read_text())
@@ -55,9 +55,9 @@ def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
     assert config["oracle"] == {"name": "stepped", "weight": 2.0}
     assert config["problem"] == {"name": "corridor", "length": 4} and config["policy"] == {"name": "tiny"}
 
-    evaluated = json.loads(said(capsys, "evaluate", result["run_folder"], "--walks", "3", "--json"))
+    evaluated = json.loads(run_command(capsys, "evaluate", result["run_folder"], "--walks", "3", "--json"))
     assert evaluated["episodes"] == 3 and -6 < evaluated["test_return"] <= -4
-    longer = json.loads(said(capsys, "resume", result["run_folder"], "--iterations", "14", "--json"))
+    longer = json.loads(run_command(capsys, "resume", result["run_folder"], "--iterations", "14", "--json"))
     assert longer["iterations"] == 14
     assert (Path(result["run_folder"]) / "curve.png").is_file()
 
@@ -74,21 +74,21 @@ def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
         ["cartpole", "--update", "natural", "--gradient", "bold"],
     ],
 )
-def test_each_alone_with_what_is_shipped(
-    installed: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+def test_installed_components_work_with_builtin_ones(
+    install_folder: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     few = ["--iterations", "2", "--trajectories", "3"]
     few += ["--horizon", "30", "--validation-episodes", "3", "--test-episodes", "5"] if "cartpole" in options else []
-    result = json.loads(said(capsys, "train", *options, *few, "--json"))
+    result = json.loads(run_command(capsys, "train", *options, *few, "--json"))
     assert result["iterations"] == 2 and result["task"] == options[0]
 
 
-def test_a_head_for_other_actions_is_found_by_them(installed: Path) -> None:
+def test_installed_head_is_selected_by_the_action_space(install_folder: Path) -> None:
     assert select_head(MultiDiscrete([3, 2])).name == "pair"
     assert select_head(MultiDiscrete([3, 2]))().build(MultiDiscrete([3, 2])).outputs == 6
 
 
-def test_the_docs_name_every_group_of_entry_points() -> None:
+def test_architecture_docs_name_every_entry_point_group() -> None:
     text = (Path(__file__).parents[2] / "docs/architecture.md").read_text()
     for shelf in (*REGISTRIES.values(), HEAD_REGISTRY):
         assert (
@@ -105,29 +105,31 @@ def test_the_docs_name_every_group_of_entry_points() -> None:
         ({"wide": field(default=None, metadata={"words": "", "rule": None})}, "has a setting 'wide' of a type"),
     ],
 )
-def test_a_piece_that_is_not_sound_is_refused_before_there_is_a_folder(
-    installed: Path, fault: dict[str, object], words: str
+def test_faulty_component_is_refused_by_resolve_config(
+    install_folder: Path, fault: dict[str, object], words: str
 ) -> None:
     package = import_module("corridor_package")
     kinds = {"__annotations__": {"wide": float | None}} if "wide" in fault else {}
     changed = type("Changed", (package.SignedSettings,), {**fault, **kinds, "__module__": "corridor_package"})
     package.Changed = changed if "build" in fault else dataclass(frozen=True)(changed)
-    points = installed / "corridor_package-1.0.dist-info/entry_points.txt"
+    points = install_folder / "corridor_package-1.0.dist-info/entry_points.txt"
     points.write_text("[aggrevated.updates]\nsigned = corridor_package:Changed\n")
     with pytest.raises(UsageError, match=words):
         resolve_config("cartpole", update="signed")
 
 
 @pytest.mark.parametrize("task", ["corridor", "winding"])
-def test_trials_of_it_run_in_processes(installed: Path, task: str) -> None:
+def test_installed_task_runs_trials_in_processes(install_folder: Path, task: str) -> None:
     """Also of a task with parts that cannot be sent to another process: workers find it by its name."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(installed), *filter(None, sys.path)])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(install_folder), *filter(None, sys.path)])}
     command = [sys.executable, "-m", "aggrevated", "train", task, "--trials", "2", "--seed", "3", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert [trial["seed"] for trial in json.loads(done.stdout)["trials"]] == [3, 4]
 
 
-def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_installed_components_appear_in_help_and_errors(
+    install_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(["train", "corridor", "--update", "signed", "--help"])
     text = capsys.readouterr().out
@@ -140,9 +142,7 @@ def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixtu
         resolve_config("corridoor")
 
 
-def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_task_object_trains_without_being_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "corridor_package", raising=False)
     sys.path.insert(0, str(Path(__file__).parent))
     try:
@@ -158,8 +158,8 @@ def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(
         sys.modules.pop("corridor_package", None)
 
 
-def test_an_entry_point_that_cannot_be_imported_names_its_package(installed: Path) -> None:
-    points = installed / "corridor_package-1.0.dist-info/entry_points.txt"
+def test_broken_entry_point_error_names_its_package(install_folder: Path) -> None:
+    points = install_folder / "corridor_package-1.0.dist-info/entry_points.txt"
     points.write_text("[aggrevated.updates]\nbroken = corridor_package:nothing\nmixed = corridor_package:TASK\n")
     with pytest.raises(UsageError, match="corridor_package:nothing of the package corridor-package cannot be imported"):
         resolve_config("cartpole", update="broken")

@@ -58,7 +58,7 @@ class Shim:
         raise OSError(number, os.strerror(number), None if isinstance(first, int) else os.fsdecode(first))
 
 
-def child(folder: str, kind: str, number: int, command: list[str], counted: Path, said: Path) -> None:
+def run_child(folder: str, kind: str, number: int, command: list[str], counted: Path, said: Path) -> None:
     """Run the command, and never come back."""
     from aggrevated.cli import main
 
@@ -98,7 +98,7 @@ if __name__ == "__main__":
         counted.write_text("-1")
         process = os.fork()
         if process == 0:
-            child(folder, kind, number, command, counted, said)
+            run_child(folder, kind, number, command, counted, said)
         _, status = os.waitpid(process, 0)
         answer = os.waitstatus_to_exitcode(status), int(counted.read_text()), said.read_text(errors="replace")
         print(json.dumps(answer), flush=True)

@@ -24,7 +24,7 @@ CONFIG = resolve_config("cartpole", iterations=12, checkpoint_every=1, **TINY)
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that has ended, with checkpoints 10 to 12."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", CONFIG)
     run_to_end(run)
@@ -32,19 +32,19 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(ended: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(ended, tmp_path / "run"))
+def run_copy(finished_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished_run, tmp_path / "run"))
 
 
-def weights(folder: Path) -> str:
+def read_weights_digest(folder: Path) -> str:
     return str(json.loads((folder / "result.json").read_text())["weights_sha256"])
 
 
-def lines(folder: Path) -> list[dict[str, Any]]:
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
     return [line | {"seconds": 0, "cpu_seconds": 0} for line in read_journal(folder / "metrics.jsonl")]
 
 
-def edit(path: Path, old: str, new: str) -> None:
+def replace_in_file(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -52,25 +52,27 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("left", [11, 9, 0])
 @pytest.mark.parametrize("finished", [True, False])
-def test_metrics_that_were_cut_do_not_hide_the_checkpoints(ended: Path, copy: Path, left: int, finished: bool) -> None:
-    whole = (copy / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    (copy / "metrics.jsonl").write_bytes(b"".join(whole[:left]) + whole[left][:50])
+def test_run_with_truncated_metrics_resumes_from_its_checkpoints(
+    finished_run: Path, run_copy: Path, left: int, finished: bool
+) -> None:
+    whole = (run_copy / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (run_copy / "metrics.jsonl").write_bytes(b"".join(whole[:left]) + whole[left][:50])
     if not finished:
-        (copy / "result.json").unlink()
+        (run_copy / "result.json").unlink()
     warnings = list[str]()
     seen = list[int]()
-    run_to_end(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
+    run_to_end(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == []  # nothing was done again
-    assert weights(copy) == weights(ended)
-    assert lines(copy) == (lines(ended) if left >= 9 else lines(ended)[-3:])
+    assert read_weights_digest(run_copy) == read_weights_digest(finished_run)
+    assert read_metrics(run_copy) == (read_metrics(finished_run) if left >= 9 else read_metrics(finished_run)[-3:])
     assert len(warnings) == 1 and "is shorter than the checkpoint beside it" in warnings[0]
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_metrics_that_were_altered_are_noticed(copy: Path, finished: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_refuses_altered_metrics(run_copy: Path, finished: bool, capsys: pytest.CaptureFixture[str]) -> None:
     if not finished:
-        (copy / "result.json").unlink()
-    path = copy / "metrics.jsonl"
+        (run_copy / "result.json").unlink()
+    path = run_copy / "metrics.jsonl"
     original = path.read_bytes()
     rows = original.splitlines(keepends=True)
     altered = {
@@ -82,56 +84,56 @@ def test_metrics_that_were_altered_are_noticed(copy: Path, finished: bool, capsy
     }
     for what, data in altered.items():
         path.write_bytes(data)
-        code, sentence = failure(["resume", str(copy)], capsys)
+        code, sentence = failure(["resume", str(run_copy)], capsys)
         assert code == 65 and "metrics.jsonl is not as it was written" in sentence, what
-    facts = read_journal_of(original, path)
+    facts = write_and_read_journal(original, path)
     facts[3]["roll_in_return"] += 1.0
     rewrite_journal(path, facts)  # sealed again
     if not finished:
-        code, sentence = failure(["resume", str(copy)], capsys)
+        code, sentence = failure(["resume", str(run_copy)], capsys)
         assert code == 65 and "is not what the checkpoint beside it knows" in sentence
 
 
-def read_journal_of(data: bytes, path: Path) -> list[dict[str, Any]]:
+def write_and_read_journal(data: bytes, path: Path) -> list[dict[str, Any]]:
     path.write_bytes(data)
     return read_journal(path)
 
 
 @pytest.mark.parametrize("command", ["resume", "evaluate", "watch", "compare"])
-def test_a_config_that_was_changed_is_noticed(
-    copy: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_commands_refuse_a_changed_config_and_name_the_remedy(
+    run_copy: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(copy.parent)
-    edit(copy / "config.json", '"horizon": 20', '"horizon": 21')
-    code, sentence = failure([command, str(copy)], capsys)
-    assert code == 65 and f"{copy}/config.json was changed after it was written" in sentence
+    monkeypatch.chdir(run_copy.parent)
+    replace_in_file(run_copy / "config.json", '"horizon": 20', '"horizon": 21')
+    code, sentence = failure([command, str(run_copy)], capsys)
+    assert code == 65 and f"{run_copy}/config.json was changed after it was written" in sentence
     assert "train --config" in sentence
-    result = json.loads(said(["train", "--config", f"{copy}/config.json", "--iterations", "2", "--json"], capsys))
+    result = json.loads(said(["train", "--config", f"{run_copy}/config.json", "--iterations", "2", "--json"], capsys))
     made = json.loads((Path(result["run_folder"]) / "config.json").read_text())
     assert (made["problem"]["horizon"], made["loop"]["iterations"]) == (21, 2)
 
 
-def test_a_result_that_was_changed_is_noticed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edit(copy / "result.json", '"test_return": ', '"test_return": 1')
-    for command in (["compare", str(copy), "--out", str(copy.parent / "c")], ["resume", str(copy)]):
+def test_commands_refuse_a_changed_result(run_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replace_in_file(run_copy / "result.json", '"test_return": ', '"test_return": 1')
+    for command in (["compare", str(run_copy), "--out", str(run_copy.parent / "c")], ["resume", str(run_copy)]):
         code, sentence = failure(command, capsys)
         assert code == 65 and "result.json was changed after it was written" in sentence
-    (copy / "result.json").unlink()
-    main(["resume", str(copy)])
+    (run_copy / "result.json").unlink()
+    main(["resume", str(run_copy)])
 
 
-def test_a_policy_of_another_run_is_noticed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = Run.create(copy.parent / "other", CONFIG.with_settings(seed=5))
+def test_commands_refuse_the_policy_of_another_run(run_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = Run.create(run_copy.parent / "other", CONFIG.with_settings(seed=5))
     run_to_end(other)
-    shutil.copy(other.folder / "policy.safetensors", copy)
+    shutil.copy(other.folder / "policy.safetensors", run_copy)
     for command in ("resume", "evaluate"):
-        code, sentence = failure([command, str(copy)], capsys)
+        code, sentence = failure([command, str(run_copy)], capsys)
         assert code == 65 and "does not fit the policy beside it" in sentence
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "empty"])
-def test_a_damaged_policy_is_written_again(ended: Path, copy: Path, damage: str) -> None:
-    path = copy / "policy.safetensors"
+def test_run_rewrites_a_damaged_policy(finished_run: Path, run_copy: Path, damage: str) -> None:
+    path = run_copy / "policy.safetensors"
     data = bytearray(path.read_bytes())
     data[-5] ^= 16
     if damage == "remove":
@@ -139,32 +141,36 @@ def test_a_damaged_policy_is_written_again(ended: Path, copy: Path, damage: str)
     else:
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-9]), "empty": b""}[damage])
     warnings = list[str]()
-    run_to_end(Run.open(copy), warn=warnings.append)
-    assert load_checksummed(path)[1]["so_far"]["weights_sha256"] == weights(ended) == weights(copy)
+    run_to_end(Run.open(run_copy), warn=warnings.append)
+    assert (
+        load_checksummed(path)[1]["so_far"]["weights_sha256"]
+        == read_weights_digest(finished_run)
+        == read_weights_digest(run_copy)
+    )
     assert damage == "remove" or "made again from the last checkpoint" in warnings[0]
 
 
-def test_a_directory_in_the_place_of_a_checkpoint(ended: Path, copy: Path) -> None:
-    newest = copy / "checkpoints/000012.safetensors"
+def test_run_replaces_a_directory_in_place_of_a_checkpoint(finished_run: Path, run_copy: Path) -> None:
+    newest = run_copy / "checkpoints/000012.safetensors"
     newest.unlink()
     newest.mkdir()
     (newest / "something").write_text("else")
-    (copy / "result.json").unlink()
+    (run_copy / "result.json").unlink()
     warnings = list[str]()
     seen = list[int]()
-    run_to_end(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
-    assert seen == [12] and weights(copy) == weights(ended) and newest.is_file()
+    run_to_end(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
+    assert seen == [12] and read_weights_digest(run_copy) == read_weights_digest(finished_run) and newest.is_file()
     assert "going on from an earlier point" in warnings[0]
 
 
-def test_a_lock_that_is_a_pipe_is_not_waited_for(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (copy / ".lock").unlink(missing_ok=True)
-    os.mkfifo(copy / ".lock")
-    code, sentence = failure(["resume", str(copy)], capsys)
+def test_resume_refuses_a_lock_that_is_a_pipe(run_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run_copy / ".lock").unlink(missing_ok=True)
+    os.mkfifo(run_copy / ".lock")
+    code, sentence = failure(["resume", str(run_copy)], capsys)
     assert code == 65 and ".lock is not a regular file; remove it" in sentence
 
 
-def test_a_folder_whose_beginning_was_killed_can_be_used(tmp_path: Path) -> None:
+def test_run_can_be_created_where_an_earlier_creation_was_killed(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / ".config.json.1-abc.tmp").write_text("{")
@@ -173,16 +179,16 @@ def test_a_folder_whose_beginning_was_killed_can_be_used(tmp_path: Path) -> None
     assert not list(folder.glob(".*.tmp"))
 
 
-def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_create_lets_one_of_two_concurrent_callers_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that nothing is there before either writes."""
     both = threading.Barrier(2)
     original = module.create_run_folder
 
-    def late(*given: Any) -> None:
+    def wait_and_create(*given: Any) -> None:
         both.wait(10)
         original(*given)
 
-    monkeypatch.setattr(module, "create_run_folder", late)
+    monkeypatch.setattr(module, "create_run_folder", wait_and_create)
     monkeypatch.setattr(module, "build_algorithm_inputs", lambda config: None)
     outcomes: list[int | str] = []
 
@@ -202,7 +208,7 @@ def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.
     assert any("exists already: go on with 'aggrevated resume" in str(one) for one in outcomes)
 
 
-def test_trials_that_never_began_are_made_by_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_creates_trials_that_never_began(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = CONFIG.with_settings(iterations=2)
     folder = tmp_path / "runs"
     expected = [run_to_end(run).weights_sha256 for run in create_trials(folder, config, 3)]
@@ -213,46 +219,50 @@ def test_trials_that_never_began_are_made_by_resume(tmp_path: Path, capsys: pyte
     assert result["weights_sha256"] == expected and len(list_runs(folder)) == 3
     longer = [replace(run, config=run.config.with_settings(iterations=3)) for run in list_runs_to_resume(folder)]
     assert all(run_to_end(run).iterations == 3 for run in longer) and len(list_runs_to_resume(folder)) == 3
-    edit(folder / "trials.json", '"trials": 3', '"trials": 2')
+    replace_in_file(folder / "trials.json", '"trials": 3', '"trials": 2')
     code, sentence = failure(["resume", str(folder)], capsys)
     assert code == 65 and "trials.json was changed" in sentence
 
 
-def test_a_run_in_use_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with exclusive_lock(copy):
-        code, sentence = failure(["resume", str(copy)], capsys)
+def test_resume_refuses_a_run_in_use(run_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with exclusive_lock(run_copy):
+        code, sentence = failure(["resume", str(run_copy)], capsys)
     assert code == 2 and "is in use by another process" in sentence
 
 
 @pytest.mark.parametrize("left", [11, 9, 2, 0])
-def test_what_was_mended_goes_on(ended: Path, copy: Path, left: int, tmp_path: Path) -> None:
+def test_repaired_run_can_be_extended_to_the_same_weights(
+    finished_run: Path, run_copy: Path, left: int, tmp_path: Path
+) -> None:
     """Cut, mended, made longer, and cut again: as a run that nothing happened to, but for lines that are lost."""
     longer = CONFIG.with_settings(iterations=14)
     whole = run_to_end(Run.create(tmp_path / "whole", longer))
-    path = copy / "metrics.jsonl"
+    path = run_copy / "metrics.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
-    run_to_end(Run.open(copy))
+    run_to_end(Run.open(run_copy))
     if left >= 9:
-        assert lines(copy) == lines(ended)
-        assert list(lines(copy)[-1]) == list(lines(ended)[-1])  # in the same order, too
-    run_to_end(replace(Run.open(copy), config=longer))
+        assert read_metrics(run_copy) == read_metrics(finished_run)
+        assert list(read_metrics(run_copy)[-1]) == list(read_metrics(finished_run)[-1])  # in the same order, too
+    run_to_end(replace(Run.open(run_copy), config=longer))
     path.write_bytes(path.read_bytes()[:-20])
-    again = run_to_end(Run.open(copy))
+    again = run_to_end(Run.open(run_copy))
     assert again.weights_sha256 == whole.weights_sha256
-    assert [line["iteration"] for line in lines(copy)][-5:] == [10, 11, 12, 13, 14]
-    main(["compare", str(copy), "--out", str(tmp_path / "figure")])
+    assert [line["iteration"] for line in read_metrics(run_copy)][-5:] == [10, 11, 12, 13, 14]
+    main(["compare", str(run_copy), "--out", str(tmp_path / "figure")])
 
 
-def test_lines_of_another_run_are_noticed(copy: Path, tmp_path: Path) -> None:
+def test_run_refuses_metrics_of_another_run(run_copy: Path, tmp_path: Path) -> None:
     other = Run.create(tmp_path / "other", CONFIG.with_settings(seed=5))
     run_to_end(other)
     rows = (other.folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    (copy / "metrics.jsonl").write_bytes(b"".join(rows[:9]))
+    (run_copy / "metrics.jsonl").write_bytes(b"".join(rows[:9]))
     with pytest.raises(DataError, match="is not what the checkpoint beside it knows"):
-        run_to_end(Run.open(copy))
+        run_to_end(Run.open(run_copy))
 
 
-def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_stopped_before_writing_the_policy_resumes_to_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = resolve_config("cartpole", update="regular", iterations=3, checkpoint_every=1, **TINY | {"horizon": 300})
     config = config.with_settings(hidden=(16,))
     whole = run_to_end(Run.create(tmp_path / "whole", config))
@@ -262,7 +272,7 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
 
     original = storage.save_checksummed
 
-    def stopped(path: Path, *given: Any) -> None:
+    def stop_at_policy(path: Path, *given: Any) -> None:
         if path.name == "policy.safetensors":
             seals[0] += 1
             if seals[0] > 1:
@@ -271,7 +281,7 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
 
     for _ in range(3):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(storage, "save_checksummed", stopped)
+            patch.setattr(storage, "save_checksummed", stop_at_policy)
             run_to_end(Run.open(run.folder))
     result = run_to_end(Run.open(run.folder))
     assert result.weights_sha256 == whole.weights_sha256
@@ -279,25 +289,25 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
     assert run_to_end(Run.open(run.folder)) == result
 
 
-def test_what_cannot_be_read_now_is_not_put_aside(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_is_not_quarantined_when_memory_runs_out(run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import safetensors
 
     original = safetensors.safe_open
 
-    def full(path: Path, **named: Any) -> Any:
+    def raise_memory_error(path: Path, **named: Any) -> Any:
         if path.parent.name == "checkpoints":
             raise MemoryError
         return original(path, **named)
 
-    (copy / "result.json").unlink()
-    there = sorted((copy / "checkpoints").iterdir())
+    (run_copy / "result.json").unlink()
+    there = sorted((run_copy / "checkpoints").iterdir())
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(safetensors, "safe_open", full)
-        run_to_end(Run.open(copy))
-    assert sorted((copy / "checkpoints").iterdir()) == there
+        patch.setattr(safetensors, "safe_open", raise_memory_error)
+        run_to_end(Run.open(run_copy))
+    assert sorted((run_copy / "checkpoints").iterdir()) == there
 
 
-def test_the_newest_checkpoint_is_that_of_the_largest_number(tmp_path: Path) -> None:
+def test_list_newest_first_sorts_checkpoints_by_number(tmp_path: Path) -> None:
     from aggrevated.training.checkpoint import list_newest_first
 
     for n in (999_999, 1_000_000, 7):
@@ -305,7 +315,7 @@ def test_the_newest_checkpoint_is_that_of_the_largest_number(tmp_path: Path) -> 
     assert [int(path.stem) for path in list_newest_first(tmp_path)] == [1_000_000, 999_999, 7]
 
 
-def test_a_handler_that_does_not_stop_is_told_once(tmp_path: Path) -> None:
+def test_run_calls_a_signal_handler_of_the_user_once(tmp_path: Path) -> None:
     import signal
 
     told = list[int]()

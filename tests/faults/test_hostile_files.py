@@ -42,13 +42,13 @@ from helpers.hostile_files import (
     WEIGHT,
     Reader,
     check_mutated_files,
-    model,
+    checksummed_file,
+    checksummed_file_with_metadata,
     needs_memory_figures,
     reading_process,
-    sealed,
-    with_facts,
+    sb3_model,
     with_pickle,
-    zipped,
+    zip_bytes,
 )
 
 DEEP = b"[" * 200_000
@@ -62,7 +62,7 @@ def with_weight(weight: object) -> OrderedDict[str, object]:
 
 
 def with_settings(**more: object) -> bytes:
-    return model(settings=SETTINGS | more)
+    return sb3_model(settings=SETTINGS | more)
 
 
 def tuples_of_tuples(width: int, depth: int) -> bytes:
@@ -71,7 +71,7 @@ def tuples_of_tuples(width: int, depth: int) -> bytes:
     return b"\x80\x02}q\1)q\0" + built + b"K\1s."
 
 
-def lying(data: bytes, size: int) -> bytes:
+def zip_with_false_sizes(data: bytes, size: int) -> bytes:
     """The zip file, whose members all say that they unpack to so many bytes."""
     for mark, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
         for found in re.finditer(re.escape(mark), data):
@@ -80,13 +80,13 @@ def lying(data: bytes, size: int) -> bytes:
     return data
 
 
-def crowded(members: int) -> bytes:
-    return zipped({str(place): b"" for place in range(members)})
+def zip_of_empty_members(members: int) -> bytes:
+    return zip_bytes({str(place): b"" for place in range(members)})
 
 
-def corrupt() -> bytes:
+def model_with_corrupt_weights() -> bytes:
     """A model whose compressed weights are not what they were."""
-    data = bytearray(model(method=zipfile.ZIP_DEFLATED))
+    data = bytearray(sb3_model(method=zipfile.ZIP_DEFLATED))
     start = data.index(b"policy.pth") + 100
     data[start : start + 50] = b"\xff" * 50
     return bytes(data)
@@ -94,59 +94,68 @@ def corrupt() -> bytes:
 
 MODELS: dict[str, tuple[Callable[[], bytes], str]] = {
     "a bomb as weights": (
-        lambda: model(policy=bytes(MAX_WEIGHTS + 1), method=zipfile.ZIP_DEFLATED),
+        lambda: sb3_model(policy=bytes(MAX_WEIGHTS + 1), method=zipfile.ZIP_DEFLATED),
         "its policy.pth has 201,326,593 bytes, and 201,326,592 are the most",
     ),
     "a bomb as settings": (
-        lambda: model(settings=b" " * (17 << 20), method=zipfile.ZIP_DEFLATED),
+        lambda: sb3_model(settings=b" " * (17 << 20), method=zipfile.ZIP_DEFLATED),
         "its data has 17,825,792 bytes, and 16,777,216 are the most",
     ),
     "a bomb that lies": (
-        lambda: lying(model(policy=bytes(64 << 20), method=zipfile.ZIP_DEFLATED), 100),
+        lambda: zip_with_false_sizes(sb3_model(policy=bytes(64 << 20), method=zipfile.ZIP_DEFLATED), 100),
         "Bad CRC-32",
     ),
     "a bomb in the weights": (
-        lambda: model(policy=zipped({"archive/data/0": bytes(MAX_WEIGHTS)} | {"archive/data/1": b"12"}, 8)),
+        lambda: sb3_model(policy=zip_bytes({"archive/data/0": bytes(MAX_WEIGHTS)} | {"archive/data/1": b"12"}, 8)),
         "its archive/data/1 has 2 bytes, and 0 are the most",
     ),
-    "corrupt deflate": (corrupt, "Error -3 while decompressing"),
-    "LZMA": (lambda: model(method=zipfile.ZIP_LZMA), "its policy.pth is encrypted, or compressed in an unusual way"),
-    "thousands of parts": (lambda: crowded(1_001), "it has more than 1,000 parts"),
-    "a huge directory": (lambda: crowded(30_000), "its directory has more than 1,048,576 bytes"),
-    "no weights": (lambda: zipped({"data": b"{}"}), "There is no item named 'policy.pth' in the archive"),
-    "weights of the old format": (lambda: model(policy=pickle.dumps(1)), "File is not a zip file"),
-    "settings that are a list": (lambda: model(settings=[1]), "its data is no JSON object"),
-    "settings that are deep": (lambda: model(settings=DEEP), "it is nested more than 64 deep"),
-    "settings with many values": (lambda: model(settings=b"[" + b"1," * 2_000_001), "it holds more than 2,000,000"),
-    "settings with a long number": (lambda: model(settings=b'{"gamma": ' + LONG + b"}"), "Exceeds the limit"),
-    "settings that are not UTF-8": (lambda: model(settings=b'"\xff"'), "'utf-8' codec can't decode"),
+    "corrupt deflate": (model_with_corrupt_weights, "Error -3 while decompressing"),
+    "LZMA": (
+        lambda: sb3_model(method=zipfile.ZIP_LZMA),
+        "its policy.pth is encrypted, or compressed in an unusual way",
+    ),
+    "thousands of parts": (lambda: zip_of_empty_members(1_001), "it has more than 1,000 parts"),
+    "a huge directory": (lambda: zip_of_empty_members(30_000), "its directory has more than 1,048,576 bytes"),
+    "no weights": (lambda: zip_bytes({"data": b"{}"}), "There is no item named 'policy.pth' in the archive"),
+    "weights of the old format": (lambda: sb3_model(policy=pickle.dumps(1)), "File is not a zip file"),
+    "settings that are a list": (lambda: sb3_model(settings=[1]), "its data is no JSON object"),
+    "settings that are deep": (lambda: sb3_model(settings=DEEP), "it is nested more than 64 deep"),
+    "settings with many values": (lambda: sb3_model(settings=b"[" + b"1," * 2_000_001), "it holds more than 2,000,000"),
+    "settings with a long number": (lambda: sb3_model(settings=b'{"gamma": ' + LONG + b"}"), "Exceeds the limit"),
+    "settings that are not UTF-8": (lambda: sb3_model(settings=b'"\xff"'), "'utf-8' codec can't decode"),
     "layout that is a list": (lambda: with_settings(policy_kwargs=[1]), "has policy_kwargs that are no object"),
     "null as gamma": (lambda: with_settings(gamma=None), "has gamma None; give one with a number from 0 to 1"),
     "NaN as gamma": (lambda: with_settings(gamma=np.nan), "has gamma nan; give one with a number from 0 to 1"),
     "a list as gamma": (lambda: with_settings(gamma=[0.9]), r"has gamma \[0.9\]; give one with a number from 0 to 1"),
     "gamma above one": (lambda: with_settings(gamma=10**400), r"has gamma 10*\.\.\.; give one with a number from 0"),
-    "no dictionary": (lambda: model([DQN[WEIGHT]]), "its pickle does a EMPTY_LIST"),
-    "one tensor": (lambda: model(DQN[WEIGHT]), "it holds a Tensor and no tensors by name"),
-    "names that are numbers": (lambda: model({1: DQN[WEIGHT]}), "it holds something besides tensors by name"),
-    "values that are numbers": (lambda: model(with_weight(1)), "it holds something besides tensors by name"),
-    "bfloat16": (lambda: model(with_weight(HALF)), f"has a {WEIGHT} of bfloat16; save the model in float32"),
-    "float16": (lambda: model(with_weight(DQN[WEIGHT].half())), f"has a {WEIGHT} of float16; save the model in fl"),
-    "float8": (lambda: model(with_weight(HALF.to(torch.float8_e5m2))), "only plain tensors are read"),
-    "integers": (lambda: model(with_weight(DQN[WEIGHT].long())), f"has a {WEIGHT} of int64; save the model in flo"),
-    "truth values": (lambda: model(with_weight(DQN[WEIGHT] > 0)), f"has a {WEIGHT} of bool; save the model in fl"),
-    "complex": (lambda: model(with_weight(DQN[WEIGHT] * 1j)), f"has a {WEIGHT} of complex64; save the model in fl"),
-    "sparse": (lambda: model(with_weight(SPARSE)), "_rebuild_sparse_tensor, and only plain tensors are read"),
-    "meta": (lambda: model(with_weight(DQN[WEIGHT].to("meta"))), "only plain tensors are read"),
-    "NaN": (lambda: model(with_weight(DQN[WEIGHT] * np.nan)), f"has a {WEIGHT} that is not finite; give an expert"),
-    "infinite": (lambda: model(with_weight(DQN[WEIGHT] / 0)), f"has a {WEIGHT} that is not finite; give an expert"),
-    "one dimension": (lambda: model(with_weight(torch.ones(4))), rf"has a {WEIGHT} of shape \[4\], which is no layer"),
-    "no numbers": (lambda: model(with_weight(torch.ones(8, 0))), rf"has a {WEIGHT} of shape \[8, 0\], which is no l"),
+    "no dictionary": (lambda: sb3_model([DQN[WEIGHT]]), "its pickle does a EMPTY_LIST"),
+    "one tensor": (lambda: sb3_model(DQN[WEIGHT]), "it holds a Tensor and no tensors by name"),
+    "names that are numbers": (lambda: sb3_model({1: DQN[WEIGHT]}), "it holds something besides tensors by name"),
+    "values that are numbers": (lambda: sb3_model(with_weight(1)), "it holds something besides tensors by name"),
+    "bfloat16": (lambda: sb3_model(with_weight(HALF)), f"has a {WEIGHT} of bfloat16; save the model in float32"),
+    "float16": (lambda: sb3_model(with_weight(DQN[WEIGHT].half())), f"has a {WEIGHT} of float16; save the model in fl"),
+    "float8": (lambda: sb3_model(with_weight(HALF.to(torch.float8_e5m2))), "only plain tensors are read"),
+    "integers": (lambda: sb3_model(with_weight(DQN[WEIGHT].long())), f"has a {WEIGHT} of int64; save the model in flo"),
+    "truth values": (lambda: sb3_model(with_weight(DQN[WEIGHT] > 0)), f"has a {WEIGHT} of bool; save the model in fl"),
+    "complex": (lambda: sb3_model(with_weight(DQN[WEIGHT] * 1j)), f"has a {WEIGHT} of complex64; save the model in fl"),
+    "sparse": (lambda: sb3_model(with_weight(SPARSE)), "_rebuild_sparse_tensor, and only plain tensors are read"),
+    "meta": (lambda: sb3_model(with_weight(DQN[WEIGHT].to("meta"))), "only plain tensors are read"),
+    "NaN": (lambda: sb3_model(with_weight(DQN[WEIGHT] * np.nan)), f"has a {WEIGHT} that is not finite; give an expert"),
+    "infinite": (lambda: sb3_model(with_weight(DQN[WEIGHT] / 0)), f"has a {WEIGHT} that is not finite; give an expert"),
+    "one dimension": (
+        lambda: sb3_model(with_weight(torch.ones(4))),
+        rf"has a {WEIGHT} of shape \[4\], which is no layer",
+    ),
+    "no numbers": (
+        lambda: sb3_model(with_weight(torch.ones(8, 0))),
+        rf"has a {WEIGHT} of shape \[8, 0\], which is no l",
+    ),
     "wrong inner shape": (
-        lambda: model(OrderedDict(DQN, **{"q_net.q_net.2.weight": torch.ones(2, 9)})),
+        lambda: sb3_model(OrderedDict(DQN, **{"q_net.q_net.2.weight": torch.ones(2, 9)})),
         "has a layer q_net.q_net.2 from 9 to 2 with 2 biases, where 8 come in; save the model again",
     ),
     "more than its numbers": (
-        lambda: model(with_weight(torch.ones(1).expand(10_000, 10_000))),
+        lambda: sb3_model(with_weight(torch.ones(1).expand(10_000, 10_000))),
         "it holds a tensor that is larger than its numbers",
     ),
     "a gigabyte of zeros": (
@@ -160,7 +169,7 @@ MODELS: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
-def raises(words: str, path: Path, read: Callable[[], object]) -> None:
+def assert_refused(words: str, path: Path, read: Callable[[], object]) -> None:
     """Reading is refused with exit code 65, in one line that names the file and says these words."""
     with pytest.raises(DataError, match=words) as refused:
         read()
@@ -170,14 +179,14 @@ def raises(words: str, path: Path, read: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_hostile_model_is_refused(kind: str, tmp_path: Path) -> None:
+def test_load_expert_refuses_a_hostile_sb3_model(kind: str, tmp_path: Path) -> None:
     made, words = MODELS[kind]
     path = tmp_path / "model.zip"
     path.write_bytes(made())
-    raises(words, path, lambda: load_expert(str(path), CartPole()))
+    assert_refused(words, path, lambda: load_expert(str(path), CartPole()))
 
 
-def test_honest_models_are_read_with_their_bits(tmp_path: Path) -> None:
+def test_load_expert_reads_sb3_models_bit_for_bit(tmp_path: Path) -> None:
     path = tmp_path / "model.zip"
     parameters = OrderedDict((k, torch.nn.Parameter(w)) for k, w in DQN.items())
     transposed = OrderedDict(
@@ -185,13 +194,13 @@ def test_honest_models_are_read_with_their_bits(tmp_path: Path) -> None:
     )
     for state in (DQN, parameters, transposed, dict(DQN)):
         for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            path.write_bytes(model(state, method=method))
+            path.write_bytes(sb3_model(state, method=method))
             expert = load_expert(str(path), CartPole())
             assert expert.discount == 0.98
             for name, found in zip(("0", "2"), expert.networks[0].weights, strict=True):
                 np.testing.assert_array_equal(found, DQN[f"q_net.q_net.{name}.weight"].numpy().T)
                 assert found.flags["C_CONTIGUOUS"]
-    path.write_bytes(model(OrderedDict((k, w.double()) for k, w in DQN.items())))
+    path.write_bytes(sb3_model(OrderedDict((k, w.double()) for k, w in DQN.items())))
     assert load_expert(str(path), CartPole()).networks[0].weights[0].dtype == np.float64
 
 
@@ -202,18 +211,21 @@ class Marker:
         return os.system, ("touch marker",)
 
 
-def test_nothing_in_a_file_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_expert_runs_no_code_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "model.zip"
     command = b"cposix\nsystem\nX\x0c\0\0\0touch marker\x85R."
     pickle.loads(pickle.dumps(Marker()))
     Path("marker").unlink()  # so it does leave one
     evil = [with_weight(Marker()), Marker(), {"a": Marker()}]
-    files = [model(state) for state in evil] + [with_pickle(b"\x80\x02" + command), model(policy=b"\x80\x02" + command)]
-    files += [model(policy=pickle.dumps(Marker())), model(settings=pickle.dumps(Marker()))]
+    files = [sb3_model(state) for state in evil] + [
+        with_pickle(b"\x80\x02" + command),
+        sb3_model(policy=b"\x80\x02" + command),
+    ]
+    files += [sb3_model(policy=pickle.dumps(Marker())), sb3_model(settings=pickle.dumps(Marker()))]
     for data in files:
         path.write_bytes(data)
-        raises("is not a Stable-Baselines3 model", path, lambda: load_expert(str(path), CartPole()))
+        assert_refused("is not a Stable-Baselines3 model", path, lambda: load_expert(str(path), CartPole()))
     path.write_bytes(
         with_settings(
             policy_kwargs={"activation_fn": "<class 'torch.nn.modules.activation.ReLU'>", ":serialized:": "gASVLw=="}
@@ -225,61 +237,112 @@ def test_nothing_in_a_file_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not Path("marker").exists()
 
 
-SEALED: dict[str, tuple[Callable[[Path], bytes], str]] = {
+CHECKSUMMED: dict[str, tuple[Callable[[Path], bytes], str]] = {
     "wrong inner shape": (
-        lambda folder: sealed(folder, {**DQN, "q_net.q_net.2.weight": torch.ones(2, 9)}),
+        lambda folder: checksummed_file(folder, {**DQN, "q_net.q_net.2.weight": torch.ones(2, 9)}),
         "has a layer q_net.q_net.2 from 9 to 2 with 2 biases, where 8 come in; save the model again",
     ),
     "wrong bias": (
-        lambda folder: sealed(folder, {**DQN, "q_net.q_net.0.bias": torch.ones(7)}),
+        lambda folder: checksummed_file(folder, {**DQN, "q_net.q_net.0.bias": torch.ones(7)}),
         "has a layer q_net.q_net.0 from 4 to 8 with 7 biases, where 4 come in; save the model again",
     ),
-    "one dimension": (lambda f: sealed(f, {**DQN, WEIGHT: torch.ones(4)}), r"of shape \[4\], which is no layer's"),
-    "three dimensions": (lambda f: sealed(f, {**DQN, WEIGHT: torch.ones(1, 8, 4)}), r"of shape \[1, 8, 4\], which"),
-    "bfloat16": (lambda f: sealed(f, {**DQN, WEIGHT: HALF}), f"its tensor {WEIGHT} is of a type that we do not wr"),
-    "float8": (lambda f: sealed(f, {**DQN, WEIGHT: HALF.to(torch.float8_e4m3fn)}), "is of a type that we do not wri"),
-    "float16": (lambda f: sealed(f, {**DQN, WEIGHT: HALF.half()}), f"has a {WEIGHT} of float16; save the model in "),
-    "integers": (lambda f: sealed(f, {**DQN, WEIGHT: HALF.long()}), f"has a {WEIGHT} of int64; save the model in f"),
-    "truth values": (lambda f: sealed(f, {**DQN, WEIGHT: HALF > 0}), f"has a {WEIGHT} of bool; save the model in fl"),
-    "complex": (lambda f: sealed(f, {**DQN, WEIGHT: DQN[WEIGHT] * 1j}), "is of a type that we do not write"),
-    "NaN": (lambda f: sealed(f, {**DQN, WEIGHT: DQN[WEIGHT] * np.nan}), f"has a {WEIGHT} that is not finite; give"),
-    "minus infinity": (lambda f: sealed(f, {**DQN, WEIGHT: DQN[WEIGHT] - np.inf}), "that is not finite; give an ex"),
-    "a card that is a list": (lambda f: sealed(f, facts=[1]), "its facts are no JSON object"),
-    "a card that is deep": (lambda f: with_facts(f, DEEP.decode()), "it is nested more than 64 deep"),
-    "a card with a long number": (lambda f: with_facts(f, f'{{"n": {LONG.decode()}}}'), "Exceeds the limit"),
-    "half a character": (lambda f: with_facts(f, '{"n": "\\ud800"}'), "surrogates not allowed"),
-    "settings that are a list": (lambda f: sealed(f, facts={"settings": []}), "has settings that are no object; make"),
-    "null as gamma": (lambda f: sealed(f, facts={"settings": {"gamma": None}}), "has gamma None; give one with a num"),
-    "an unknown activation": (lambda f: sealed(f, facts={"activation": ["x"]}), r"uses \['x'\]; give one with an a"),
-    "a deep header": (lambda f: sealed(f, header=lambda text: '{"a":' + DEEP.decode()), "nested more than 64 deep"),
-    "a header that is a list": (lambda f: sealed(f, header=lambda text: "[]"), "its header is no JSON object"),
+    "one dimension": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: torch.ones(4)}),
+        r"of shape \[4\], which is no layer's",
+    ),
+    "three dimensions": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: torch.ones(1, 8, 4)}),
+        r"of shape \[1, 8, 4\], which",
+    ),
+    "bfloat16": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: HALF}),
+        f"its tensor {WEIGHT} is of a type that we do not wr",
+    ),
+    "float8": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: HALF.to(torch.float8_e4m3fn)}),
+        "is of a type that we do not wri",
+    ),
+    "float16": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: HALF.half()}),
+        f"has a {WEIGHT} of float16; save the model in ",
+    ),
+    "integers": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: HALF.long()}),
+        f"has a {WEIGHT} of int64; save the model in f",
+    ),
+    "truth values": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: HALF > 0}),
+        f"has a {WEIGHT} of bool; save the model in fl",
+    ),
+    "complex": (lambda f: checksummed_file(f, {**DQN, WEIGHT: DQN[WEIGHT] * 1j}), "is of a type that we do not write"),
+    "NaN": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: DQN[WEIGHT] * np.nan}),
+        f"has a {WEIGHT} that is not finite; give",
+    ),
+    "minus infinity": (
+        lambda f: checksummed_file(f, {**DQN, WEIGHT: DQN[WEIGHT] - np.inf}),
+        "that is not finite; give an ex",
+    ),
+    "a card that is a list": (lambda f: checksummed_file(f, facts=[1]), "its facts are no JSON object"),
+    "a card that is deep": (
+        lambda f: checksummed_file_with_metadata(f, DEEP.decode()),
+        "it is nested more than 64 deep",
+    ),
+    "a card with a long number": (
+        lambda f: checksummed_file_with_metadata(f, f'{{"n": {LONG.decode()}}}'),
+        "Exceeds the limit",
+    ),
+    "half a character": (lambda f: checksummed_file_with_metadata(f, '{"n": "\\ud800"}'), "surrogates not allowed"),
+    "settings that are a list": (
+        lambda f: checksummed_file(f, facts={"settings": []}),
+        "has settings that are no object; make",
+    ),
+    "null as gamma": (
+        lambda f: checksummed_file(f, facts={"settings": {"gamma": None}}),
+        "has gamma None; give one with a num",
+    ),
+    "an unknown activation": (
+        lambda f: checksummed_file(f, facts={"activation": ["x"]}),
+        r"uses \['x'\]; give one with an a",
+    ),
+    "a deep header": (
+        lambda f: checksummed_file(f, header=lambda text: '{"a":' + DEEP.decode()),
+        "nested more than 64 deep",
+    ),
+    "a header that is a list": (
+        lambda f: checksummed_file(f, header=lambda text: "[]"),
+        "its header is no JSON object",
+    ),
     "shapes without end": (
-        lambda f: sealed(f, header=lambda text: text.replace("[8,4]", f"[{2**63},0,{2**62}]")),
+        lambda f: checksummed_file(f, header=lambda text: text.replace("[8,4]", f"[{2**63},0,{2**62}]")),
         "is damaged or is not a file of ours",
     ),
-    "a header as long as can be": (lambda f: b"\xff" * 8 + sealed(f)[8:], "it is cut off, or its header is too large"),
+    "a header as long as can be": (
+        lambda f: b"\xff" * 8 + checksummed_file(f)[8:],
+        "it is cut off, or its header is too large",
+    ),
 }
 
 
-@pytest.mark.parametrize("kind", SEALED)
-def test_a_hostile_sealed_expert_is_refused(kind: str, tmp_path: Path) -> None:
-    made, words = SEALED[kind]
+@pytest.mark.parametrize("kind", CHECKSUMMED)
+def test_load_expert_refuses_a_hostile_checksummed_file(kind: str, tmp_path: Path) -> None:
+    made, words = CHECKSUMMED[kind]
     path = tmp_path / "expert.safetensors"
     path.write_bytes(made(tmp_path))
-    raises(words, path, lambda: load_expert(str(path), CartPole()))
+    assert_refused(words, path, lambda: load_expert(str(path), CartPole()))
 
 
-def test_a_file_that_is_larger_than_any_expert_is_refused_unread(tmp_path: Path) -> None:
+def test_load_expert_refuses_a_huge_file_unread(tmp_path: Path) -> None:
     path = tmp_path / "expert.safetensors"
-    path.write_bytes(sealed(tmp_path))
+    path.write_bytes(checksummed_file(tmp_path))
     with path.open("r+b") as file:
         file.truncate(1 << 40)  # a terabyte of nothing
-    raises(
+    assert_refused(
         "it has 1,099,511,627,776 bytes, and 201,326,592 are the most", path, lambda: load_expert(str(path), CartPole())
     )
 
 
-def test_a_critic_for_something_else_is_refused(tmp_path: Path) -> None:
+def test_load_expert_refuses_a_critic_of_wrong_shape(tmp_path: Path) -> None:
     weights, card = load_checksummed(BUILTIN_WEIGHTS / "hopper.safetensors")
     path = tmp_path / "expert.safetensors"
     for name, rows in (
@@ -288,10 +351,10 @@ def test_a_critic_for_something_else_is_refused(tmp_path: Path) -> None:
     ):
         bias = {"value_net.bias": torch.ones(len(rows))} if name == "value_net.weight" else {}
         save_checksummed(path, weights | {name: rows} | bias, card)
-        raises("has a critic from", path, lambda: load_expert(str(path), MuJoCo("hopper")))
+        assert_refused("has a critic from", path, lambda: load_expert(str(path), MuJoCo("hopper")))
 
 
-def test_every_type_has_a_digest_and_those_of_old_have_theirs() -> None:
+def test_digest_tensors_covers_every_type_and_keeps_published_digests() -> None:
     types = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64, torch.bool, torch.int8)
     assert len({digest_tensors({"a": DQN[WEIGHT].to(dtype)}) for dtype in types}) == len(types)
     for tensor in (torch.tensor(1.5), torch.ones(0, 3), torch.ones(2, 3).T, torch.arange(3), torch.tensor([True])):
@@ -314,17 +377,17 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_hostile_json_is_refused(kind: str, tmp_path: Path) -> None:
+def test_read_json_refuses_hostile_files(kind: str, tmp_path: Path) -> None:
     data, words = TEXTS[kind]
     path = tmp_path / "config.json"
     path.write_bytes(data)
-    raises(words, path, lambda: read_json(path))
+    assert_refused(words, path, lambda: read_json(path))
 
 
 @pytest.mark.parametrize(
     "kind", ["brackets", "a long number", "half a character", "many values", "many bytes", "no object"]
 )
-def test_hostile_lines_are_refused(kind: str, tmp_path: Path) -> None:
+def test_read_journal_refuses_hostile_lines(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     rewrite_journal(path, [{"n": 1}, {"n": 2}])
     first, second = path.read_bytes().splitlines(keepends=True)
@@ -332,12 +395,12 @@ def test_hostile_lines_are_refused(kind: str, tmp_path: Path) -> None:
     if len(TEXTS[kind][0]) > MAX_LINE:  # nothing behind it is looked at
         assert read_journal(path) == [{"n": 1}]
         return
-    raises("line 2 of .* is not as it was written", path, lambda: read_journal(path))
+    assert_refused("line 2 of .* is not as it was written", path, lambda: read_journal(path))
     path.write_bytes(first + TEXTS[kind][0] + b"\n")  # torn, for all that can be known
     assert read_journal(path) == [{"n": 1}]
 
 
-def test_honest_json_is_read_as_before(tmp_path: Path) -> None:
+def test_read_json_and_read_journal_accept_unusual_honest_content(tmp_path: Path) -> None:
     facts = {"ü": [[{"[" * 99: '\\"{'}]], "inf": [np.inf, -np.inf], "many": ["," * 3_000_000], "😀": "\\"}
     path = tmp_path / "facts.json"
     path.write_text(json.dumps(facts))
@@ -352,20 +415,20 @@ def test_honest_json_is_read_as_before(tmp_path: Path) -> None:
     assert read_journal(path) == [facts, {"a": -np.inf}]  # up to the line that is not whole
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_file_readers_refuse_a_pipe_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for read in (read_json, load_checksummed, load_sb3_zip, read_journal):
-        raises("is not a regular file; give the path of", pipe, lambda read=read: read(pipe))  # type: ignore[misc]
+        assert_refused("is not a regular file; give the path of", pipe, lambda read=read: read(pipe))  # type: ignore[misc]
 
 
-def test_a_name_that_no_file_can_have_is_refused() -> None:
+def test_load_expert_refuses_a_name_that_no_file_can_have() -> None:
     for length in (250, 5_000):
         with pytest.raises(AggrevatedError, match=r"File name too long|no expert"):
             load_expert("x" * length, CartPole())
 
 
-def test_a_card_of_other_types_is_refused(tmp_path: Path) -> None:
+def test_expert_card_refuses_values_of_wrong_types(tmp_path: Path) -> None:
     facts = read_builtin_expert_cards()["cartpole"].to_dict()
     assert ExpertCard.read(facts | {"mean_return": 300}, "a").mean_return == 300
     for more in ({"seed": "0"}, {"settings": []}, {"mean_return": None}, {"horizon": True}, {"task": 1}):
@@ -382,11 +445,11 @@ def reader() -> Iterator[Reader]:
 
 @needs_memory_figures
 @pytest.mark.timeout(7200)
-def test_mutated_files_are_read_or_refused_soon_and_in_little_memory(tmp_path: Path, reader: Reader) -> None:
+def test_file_readers_read_or_refuse_mutated_files_soon_and_in_little_memory(tmp_path: Path, reader: Reader) -> None:
     check_mutated_files(tmp_path, reader, CLASSES, HONEST)
 
 
-def wide(hidden: int) -> dict[str, torch.Tensor]:
+def wide_expert(hidden: int) -> dict[str, torch.Tensor]:
     """An expert with so many units in each of two layers."""
     shapes = {"0": (hidden, 4), "2": (hidden, hidden), "4": (2, hidden)}
     weights = {f"q_net.q_net.{place}.weight": torch.full(shape, 0.01) for place, shape in shapes.items()}
@@ -394,11 +457,11 @@ def wide(hidden: int) -> dict[str, torch.Tensor]:
 
 
 LARGEST: dict[str, Callable[[Path], bytes]] = {  # each as large as it may be, or nearly
-    "wide.zip": lambda _: model(wide(7_000)),
-    "packed.zip": lambda _: model(wide(7_000), method=zipfile.ZIP_DEFLATED),
-    "wide.safetensors": lambda folder: sealed(folder, wide(7_000)),
-    "zeros.zip": lambda _: model(policy=bytes(MAX_WEIGHTS), method=zipfile.ZIP_DEFLATED),
-    "many.safetensors": lambda folder: sealed(folder, {f"{k}": torch.ones(()) for k in range(90_000)}),
+    "wide.zip": lambda _: sb3_model(wide_expert(7_000)),
+    "packed.zip": lambda _: sb3_model(wide_expert(7_000), method=zipfile.ZIP_DEFLATED),
+    "wide.safetensors": lambda folder: checksummed_file(folder, wide_expert(7_000)),
+    "zeros.zip": lambda _: sb3_model(policy=bytes(MAX_WEIGHTS), method=zipfile.ZIP_DEFLATED),
+    "many.safetensors": lambda folder: checksummed_file(folder, {f"{k}": torch.ones(()) for k in range(90_000)}),
     "objects.json": lambda _: b'{"a":[' + b'{"":1},' * 600_000 + b"1]}",
     "nested.json": lambda _: b'{"a":[' + (b'{"":' * 60 + b"1" + b"}" * 60 + b",") * 15_000 + b"1]}",
     "names.json": lambda _: b"{" + b",".join(b'"%07d":"%07d"' % (k, k) for k in range(800_000)) + b"}",
@@ -419,7 +482,7 @@ LARGEST: dict[str, Callable[[Path], bytes]] = {  # each as large as it may be, o
 @needs_memory_figures
 @pytest.mark.skipif(not ALL, reason="writes some hundreds of MB")
 @pytest.mark.parametrize("name", LARGEST)
-def test_the_largest_files_take_little_memory(name: str, tmp_path: Path, reader: Reader) -> None:
+def test_file_readers_read_the_largest_files_in_little_memory(name: str, tmp_path: Path, reader: Reader) -> None:
     path = tmp_path / name
     path.write_bytes(HONEST[path.suffix](tmp_path))
     _, start, _ = reader(path)

@@ -32,7 +32,7 @@ print(json.dumps(seen))
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is measured as Linux tells it")
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("update", ["exponentiated", "regular", "natural"])
-def test_nothing_grows(tmp_path: Path, update: str) -> None:
+def test_long_run_uses_constant_memory_files_and_time_per_iteration(tmp_path: Path, update: str) -> None:
     command = [sys.executable, "-c", MEASURE, str(ITERATIONS), update, str(tmp_path / "run")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     seen = json.loads(done.stdout)

@@ -25,7 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return made
 
 
-def test_every_setting_of_a_config_that_is_no_such_thing(run: Run) -> None:
+def test_config_from_dict_refuses_every_value_of_a_wrong_type(run: Run) -> None:
     facts = run.config.to_dict()
     tried = 0
     for place, piece in facts.items():
@@ -42,12 +42,12 @@ def test_every_setting_of_a_config_that_is_no_such_thing(run: Run) -> None:
                 except DataError as error:
                     assert "config.json" in str(error)
                 else:
-                    assert name is not None and can_be(name, odd), (place, name, odd)
+                    assert name is not None and is_valid_value(name, odd), (place, name, odd)
                     assert type(odd) is not int or name == "seed" or type(facts[place][name]) is float, (name, odd)
     assert tried > 500
 
 
-def can_be(name: str, odd: Any) -> bool:
+def is_valid_value(name: str, odd: Any) -> bool:
     """The values among the odd ones that some setting may have."""
     if name == "hidden":
         return bool(odd == [])  # a linear policy
@@ -57,7 +57,7 @@ def can_be(name: str, odd: Any) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "file"), [(Result, "result.json"), (Metrics, "metrics.jsonl")])
-def test_every_fact_of_a_record_that_is_of_another_type(kind: Any, file: str, run: Run) -> None:
+def test_record_refuses_every_field_of_a_wrong_type(kind: Any, file: str, run: Run) -> None:
     facts = json.loads((run.folder / file).read_text())
     assert kind.read(facts, file).to_dict() == facts
     for name in kind.__dataclass_fields__.keys() - {"more"}:
@@ -77,7 +77,7 @@ def test_every_fact_of_a_record_that_is_of_another_type(kind: Any, file: str, ru
 
 
 @pytest.mark.parametrize("change", [{"seconds": "x"}, {"ratio": "x"}, {"test_return": []}, {"test_return": "absent"}])
-def test_compare_reads_a_result_with_suspicion(
+def test_compare_command_refuses_a_result_with_values_of_wrong_types(
     change: dict[str, Any], run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     facts = json.loads((run.folder / "result.json").read_text())
@@ -89,7 +89,7 @@ def test_compare_reads_a_result_with_suspicion(
     assert code == 65 and "result.json" in said and next(iter(change)) in said
 
 
-def test_lines_of_metrics_that_are_no_facts(
+def test_resume_command_refuses_metrics_lines_that_are_not_records(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -115,7 +115,7 @@ def test_lines_of_metrics_that_are_no_facts(
         ("--out=", "it is empty; give a path"),
     ],
 )
-def test_sizes_are_refused_before_anything_is_made(
+def test_train_command_refuses_excessive_sizes_before_creating_files(
     arguments: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -124,7 +124,7 @@ def test_sizes_are_refused_before_anything_is_made(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_bytes_that_are_no_utf_8_are_refused_before_the_training(
+def test_train_command_refuses_arguments_that_are_not_utf_8(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -136,7 +136,7 @@ def test_bytes_that_are_no_utf_8_are_refused_before_the_training(
             resolve_config("cartpole", expert=text)
 
 
-def test_a_run_is_not_compared_with_itself(
+def test_compare_command_refuses_the_same_run_twice(
     run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(run.folder.parent)

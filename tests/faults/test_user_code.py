@@ -69,11 +69,11 @@ class Env(gymnasium.Env[Any, Any]):
         return type(self).wrong(usual) if self.t == 3 else usual
 
 
-def env_with(wrong: Callable[[Any], Any]) -> type[Env]:
+def make_broken_environment(wrong: Callable[[Any], Any]) -> type[Env]:
     return type("Broken", (Env,), {"wrong": staticmethod(wrong)})
 
 
-def raising(_: Any) -> Any:
+def raise_division_error(_: Any) -> Any:
     raise ZeroDivisionError("the motor is off")
 
 
@@ -88,20 +88,20 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no tuple": (lambda u: 3, "gave int as a step"),
     "no reward": (lambda u: (u[0], None, *u[2:]), "raised TypeError"),
     "a vector as reward": (lambda u: (u[0], np.zeros(2), *u[2:]), "raised TypeError"),
-    "raises": (raising, r"raised ZeroDivisionError: the motor is off \(test_user_code.py, line \d+\)"),
+    "raises": (raise_division_error, r"raised ZeroDivisionError: the motor is off \(test_user_code.py, line \d+\)"),
 }
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_an_environment_that_is_broken(kind: str) -> None:
+def test_gymnasium_simulator_reports_what_a_broken_environment_returned(kind: str) -> None:
     wrong, words = FAULTS[kind]
     with pytest.raises(UserCodeError, match=f"^Broken .*{words}.* in step 2 of the episode of seed 0; .*") as caught:
-        GymnasiumSimulator(env_with(wrong), 8)
+        GymnasiumSimulator(make_broken_environment(wrong), 8)
     assert caught.value.exit_code == 65 and (caught.value.step, caught.value.seed) == (2, 0)
 
 
 @dataclass(frozen=True)
-class Late:
+class FaultySimulator:
     """A simulator that goes wrong at a step of one of its lanes."""
 
     wrong: Callable[[Any, Any, Any], Any]
@@ -123,7 +123,7 @@ class Late:
 
 
 @dataclass(frozen=True)
-class Says:
+class ScriptedExpert:
     """An expert that says what it is told to."""
 
     what: Callable[[int, int], Any]  # from n and t
@@ -133,7 +133,7 @@ class Says:
         return self.what(len(states), t)
 
 
-def nan_of(seed: int) -> Callable[[Any, Any, Any], Any]:
+def make_nan_fault(seed: int) -> Callable[[Any, Any, Any], Any]:
     def wrong(following: Any, costs: Any, done: Any) -> Any:
         following[following[:, 0] == seed, 1] = np.nan
         return following, costs, done
@@ -144,25 +144,27 @@ def nan_of(seed: int) -> Callable[[Any, Any, Any], Any]:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (nan_of(2), r"late gave observations that are not finite .* in step 4 of the episode of seed 2; "),
+        (make_nan_fault(2), r"late gave observations that are not finite .* in step 4 of the episode of seed 2; "),
         (lambda f, c, d: (f, c[:-1], d), r"late gave costs of shape \(3,\) in step 3 .*must be of shape \(4,\)"),
         (lambda f, c, d: (f, c, d[:, None]), r"late gave done of shape \(4, 1\)"),
         (lambda f, c, d: (f[0], c, d), r"late gave states of shape \(2,\)"),
         (lambda f, c, d: (f, c), "late gave tuple as a step"),
-        (lambda f, c, d: raising(f), "late raised ZeroDivisionError"),
+        (lambda f, c, d: raise_division_error(f), "late raised ZeroDivisionError"),
     ],
 )
-def test_a_simulator_that_is_broken(wrong: Any, words: str) -> None:
+def test_rollouts_report_what_a_broken_simulator_returned(wrong: Any, words: str) -> None:
     policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
     with pytest.raises(UserCodeError, match=words):
-        evaluate_returns(policy, Late(wrong), SEEDS)
+        evaluate_returns(policy, FaultySimulator(wrong), SEEDS)
     if "observations" in words:
         return  # a roll-out of the expert looks at none
     with pytest.raises(UserCodeError, match=f"{words[:15]}.* in step 3 "):
-        MonteCarloOracle(Late(wrong), Says(lambda n, t: np.zeros(n, int)))(trajectories_of(Late(lambda *usual: usual)))
+        MonteCarloOracle(FaultySimulator(wrong), ScriptedExpert(lambda n, t: np.zeros(n, int)))(
+            roll_in_new_policy(FaultySimulator(lambda *usual: usual))
+        )
 
 
-def trajectories_of(simulator: Simulator) -> Any:
+def roll_in_new_policy(simulator: Simulator) -> Any:
     from aggrevated import RollInPolicy
     from aggrevated.rollout.roll_in import roll_in
 
@@ -180,31 +182,31 @@ def trajectories_of(simulator: Simulator) -> Any:
         (lambda n, t: 0, r"gave actions of shape \(\)"),
         (lambda n, t: ["left"] * n, "gave actions of type"),
         (lambda n, t: None, "gave actions of type object"),
-        (lambda n, t: raising(n), "raised ZeroDivisionError: the motor is off"),
+        (lambda n, t: raise_division_error(n), "raised ZeroDivisionError: the motor is off"),
         (lambda n, t: np.full(n, 9 if t == 3 else 0), "chose action 9 of 2 in step 3 of the episode of seed 0"),
     ],
 )
-def test_an_expert_that_is_broken(what: Any, words: str) -> None:
-    sound = Late(lambda *usual: usual)
-    expert = Says(what)
+def test_rollouts_and_oracles_report_what_a_broken_expert_returned(what: Any, words: str) -> None:
+    sound = FaultySimulator(lambda *usual: usual)
+    expert = ScriptedExpert(what)
     with pytest.raises(UserCodeError, match=f"^the expert says .*{words}"):
         evaluate_returns(expert, sound, SEEDS)
-    rolled = trajectories_of(sound)
+    rolled = roll_in_new_policy(sound)
     for oracle in (MonteCarloOracle(sound, expert), make_zero_one_oracle(expert, sound.action_space)):
         with pytest.raises(UserCodeError, match=f"^the expert says .*{words.partition(' of the episode')[0]}"):
             oracle(rolled)
 
 
-def test_vectors_of_an_expert_that_are_no_numbers() -> None:
+def test_evaluate_returns_refuses_invalid_action_vectors_of_an_expert() -> None:
     for bad, words in ((np.nan, "not finite"), (np.inf, "not finite")):
         with pytest.raises(UserCodeError, match=f"the expert says gave actions that are {words}"):
-            evaluate_returns(Says(lambda n, t, bad=bad: np.full((n, 2), bad)), Walk(), SEEDS)  # type: ignore[misc]
+            evaluate_returns(ScriptedExpert(lambda n, t, bad=bad: np.full((n, 2), bad)), Walk(), SEEDS)  # type: ignore[misc]
     with pytest.raises(UserCodeError, match=r"gave actions of shape \(4,\).*must be of shape \(4, 2\)"):
-        evaluate_returns(Says(lambda n, t: np.zeros(n)), Walk(), SEEDS)
+        evaluate_returns(ScriptedExpert(lambda n, t: np.zeros(n)), Walk(), SEEDS)
 
 
 @pytest.fixture
-def limited() -> Any:
+def short_time_limit() -> Any:
     set_time_limit(0.3)
     yield
     import os
@@ -213,7 +215,7 @@ def limited() -> Any:
 
 
 @pytest.mark.usefixtures("limited")
-def test_what_hangs_is_given_up_after_the_limit() -> None:
+def test_time_limit_ends_user_code_that_hangs() -> None:
     def sleep(*_: Any) -> Any:
         time.sleep(60)
 
@@ -221,9 +223,9 @@ def test_what_hangs_is_given_up_after_the_limit() -> None:
     with pytest.raises(
         UserCodeError, match=r"Broken had not answered step after 0\.3 seconds in step 2 .*--time-limit"
     ):
-        GymnasiumSimulator(env_with(sleep), 8)
+        GymnasiumSimulator(make_broken_environment(sleep), 8)
     with pytest.raises(UserCodeError, match=r"the expert says had not answered act after 1\.2 seconds"):
-        evaluate_returns(Says(sleep), Late(lambda *usual: usual), SEEDS)
+        evaluate_returns(ScriptedExpert(sleep), FaultySimulator(lambda *usual: usual), SEEDS)
 
     def stubborn(*_: Any) -> Any:
         while True:
@@ -233,23 +235,23 @@ def test_what_hangs_is_given_up_after_the_limit() -> None:
                 continue
 
     with pytest.raises(UserCodeError, match="had not answered act"):
-        evaluate_returns(Says(stubborn), Late(lambda *usual: usual), SEEDS)
+        evaluate_returns(ScriptedExpert(stubborn), FaultySimulator(lambda *usual: usual), SEEDS)
     assert time.monotonic() - began < 7
 
 
-def test_answers_that_are_no_array() -> None:
-    class Ragged(Says):
+def test_ragged_answers_of_user_code_are_refused() -> None:
+    class Ragged(ScriptedExpert):
         def q(self, states: Any) -> Any:
             return [[1.0], *([1.0, 2.0],) * (len(states) - 1)]
 
     with pytest.raises(UserCodeError, match="the expert says gave costs-to-go that are no array"):
-        QStarOracle(Ragged(lambda n, t: None))(trajectories_of(Late(lambda *usual: usual)))
+        QStarOracle(Ragged(lambda n, t: None))(roll_in_new_policy(FaultySimulator(lambda *usual: usual)))
     with pytest.raises(UserCodeError, match="late gave states that are no array"):
         policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
-        evaluate_returns(policy, Late(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
+        evaluate_returns(policy, FaultySimulator(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
 
 
-class Moody(Env):
+class FlakyEnvironment(Env):
     """Broken from the second sitting's point of view only where a file says so."""
 
     flag: Path
@@ -261,9 +263,9 @@ class Moody(Env):
 
 
 @pytest.mark.parametrize("engine", ["here", "processes"])
-def test_a_run_with_a_broken_part_stays_resumable(tmp_path: Path, engine: str) -> None:
-    kind = type("Moody", (Moody,), {"flag": tmp_path / "broken"})
-    expert = Says(lambda n, t: np.ones(n, int))
+def test_run_can_be_resumed_after_user_code_failed(tmp_path: Path, engine: str) -> None:
+    kind = type("Moody", (FlakyEnvironment,), {"flag": tmp_path / "broken"})
+    expert = ScriptedExpert(lambda n, t: np.ones(n, int))
     world = ControlProblem(
         make=lambda horizon: GymnasiumSimulator(kind, horizon), make_expert=lambda _: expert, horizon=8
     )
@@ -284,7 +286,7 @@ def test_a_run_with_a_broken_part_stays_resumable(tmp_path: Path, engine: str) -
     assert whole is not None and again.weights_sha256 == whole.weights_sha256
 
 
-def test_pieces_that_do_not_fit_each_other() -> None:
+def test_learner_refuses_policy_simulator_expert_and_oracle_that_do_not_fit() -> None:
     def begin(policy: Any, simulator: Any, expert: Any = None, oracle: Any = None) -> None:
         learner = Learner(policy, RegularUpdate())
         list(
@@ -317,24 +319,24 @@ def test_pieces_that_do_not_fit_each_other() -> None:
     begin(linear_policy(None).float(), TinyMdp(), TinyExpert())  # these do
 
 
-def test_survivors_are_counted_and_a_mean_of_few_is_refused() -> None:
-    def diverging(share: int) -> Late:
+def test_evaluate_returns_refuses_a_mean_when_many_episodes_diverged() -> None:
+    def make_diverging_simulator(share: int) -> FaultySimulator:
         def wrong(following: Any, costs: Any, done: Any) -> Any:
             return following, np.where(following[:, 0] % share == 0, np.nan, costs), done
 
-        return Late(wrong)
+        return FaultySimulator(wrong)
 
     policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
     many = np.arange(100, dtype=np.uint64)
-    returns, _ = evaluate_returns(policy, diverging(20), many)
+    returns, _ = evaluate_returns(policy, make_diverging_simulator(20), many)
     assert len(returns) == 95
     with pytest.raises(DataError, match="50 of 100 episodes diverged, more than a tenth"):
-        evaluate_returns(policy, diverging(2), many)
+        evaluate_returns(policy, make_diverging_simulator(2), many)
     learner = Learner(policy, RegularUpdate())
-    run = aggrevated(
-        learner, diverging(20), Says(lambda n, t: np.zeros(n, int)),
-        make_zero_one_oracle(Says(lambda n, t: np.zeros(n, int)), spaces.Discrete(2)), best_action_nll_loss, k=5, validation_episodes=200,
-    )  # fmt: skip
+    expert = ScriptedExpert(lambda n, t: np.zeros(n, int))
+    oracle = make_zero_one_oracle(expert, spaces.Discrete(2))
+    simulator = make_diverging_simulator(20)
+    run = aggrevated(learner, simulator, expert, oracle, best_action_nll_loss, k=5, validation_episodes=200)
     list(islice(run, 1))
     assert 0 < learner.diverged_validation_episodes < 40
 
@@ -342,7 +344,7 @@ def test_survivors_are_counted_and_a_mean_of_few_is_refused() -> None:
 @pytest.mark.parametrize(("task", "weight"), [("cartpole", 0), ("hopper", 2), ("hopper", -1)])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("command", ["train --method dagger", "train --oracle monte-carlo", "expert evaluate"])
-def test_an_expert_with_one_weight_that_is_no_number(
+def test_commands_refuse_an_expert_with_one_non_finite_weight(
     tmp_path: Path, task: str, weight: int, bad: float, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weights, card = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")

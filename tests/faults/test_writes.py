@@ -25,7 +25,7 @@ Runner: TypeAlias = Callable[[Path, str, int, list[str]], Answer]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Runner]:
+def run_with_fault(tmp_path: Path) -> Iterator[Runner]:
     """Runs a command with a fault below a folder."""
     shim = [sys.executable, str(Path(__file__).with_name("shim.py"))]
     with subprocess.Popen(shim, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
@@ -39,11 +39,11 @@ def run(tmp_path: Path) -> Iterator[Runner]:
         yield ask
 
 
-def train(folder: Path) -> list[str]:
+def train_command(folder: Path) -> list[str]:
     return ["train", "cartpole", *SETTINGS.split(), "--json", "--out", str(folder)]
 
 
-def left_by(folder: Path) -> dict[str, Any]:
+def read_run(folder: Path) -> dict[str, Any]:
     """All that a run found, but for the clock."""
     run = Run.open(folder)
     result = run.result()
@@ -55,16 +55,16 @@ def left_by(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(7200)
-def test_every_operation_may_fail(tmp_path: Path, run: Runner) -> None:
+def test_train_command_recovers_from_a_fault_in_every_file_operation(tmp_path: Path, run_with_fault: Runner) -> None:
     whole = tmp_path / "whole"
-    code, operations, said = run(whole, "ENOSPC", 0, train(whole))
+    code, operations, said = run_with_fault(whole, "ENOSPC", 0, train_command(whole))
     assert code == 0 and operations > 60, said
-    expected = left_by(whole)
+    expected = read_run(whole)
     tried = 0
     for kind in KINDS:
         for number in range(1 + KINDS.index(kind) % EVERY, operations + 1, EVERY):
             folder = tmp_path / f"{kind}-{number}"
-            code, _, said = run(folder, kind, number, train(folder))
+            code, _, said = run_with_fault(folder, kind, number, train_command(folder))
             assert "Traceback" not in said, (kind, number, said)
             if kind == "KILL":
                 assert code == -9, (number, code)
@@ -75,9 +75,11 @@ def test_every_operation_may_fail(tmp_path: Path, run: Runner) -> None:
             for path in (folder / "checkpoints").glob("*.safetensors"):
                 load_checksummed(path)
             begun = (folder / "config.json").exists()
-            code, _, said = run(folder, "none", 0, ["resume", str(folder), "--json"] if begun else train(folder))
+            code, _, said = run_with_fault(
+                folder, "none", 0, ["resume", str(folder), "--json"] if begun else train_command(folder)
+            )
             assert code == 0, (kind, number, said)
-            assert left_by(folder) == expected, (kind, number)
+            assert read_run(folder) == expected, (kind, number)
             assert not list(folder.rglob(".*.tmp")), (kind, number)
             tried += 1
     print(f"{tried} faults at {operations} operations: all runs ended as the one without")

@@ -36,7 +36,7 @@ SETTINGS = {"policy_class": {":serialized:": "gAWV"}, "gamma": 0.98, "policy_kwa
 CARD = {"algorithm": "DQN", "activation": "relu", "settings": {"gamma": 0.99, "policy_kwargs": {"net_arch": [8]}}}
 
 
-def journal() -> bytes:
+def make_journal() -> bytes:
     """Nine lines of metrics."""
     data = b""
     seal = ""
@@ -46,14 +46,14 @@ def journal() -> bytes:
     return data
 
 
-def saved(state: object) -> bytes:
+def torch_bytes(state: object) -> bytes:
     """As `torch.save` writes it."""
     file = io.BytesIO()
     torch.save(state, file)
     return file.getvalue()
 
 
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+def zip_bytes(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
     """A zip file with these members."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method, compresslevel=1) as archive:
@@ -62,24 +62,24 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes
     return file.getvalue()
 
 
-def members_of(data: bytes) -> dict[str, bytes]:
+def unzip(data: bytes) -> dict[str, bytes]:
     """What a zip file holds."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {member.filename: archive.read(member) for member in archive.infolist()}
 
 
-def model(state: object = DQN, settings: object = SETTINGS, policy: bytes | None = None, method: int = 0) -> bytes:
+def sb3_model(state: object = DQN, settings: object = SETTINGS, policy: bytes | None = None, method: int = 0) -> bytes:
     """A Stable-Baselines3 model with these weights and settings, or with the bytes of them."""
     data = settings if isinstance(settings, bytes) else json.dumps(settings).encode()
-    return zipped({"data": data, "policy.pth": saved(state) if policy is None else policy}, method)
+    return zip_bytes({"data": data, "policy.pth": torch_bytes(state) if policy is None else policy}, method)
 
 
 def with_pickle(pickle: bytes) -> bytes:
     """A model whose weights are what that pickle builds."""
-    return model(policy=zipped(members_of(saved(DQN)) | {"archive/data.pkl": pickle}))
+    return sb3_model(policy=zip_bytes(unzip(torch_bytes(DQN)) | {"archive/data.pkl": pickle}))
 
 
-def sealed(
+def checksummed_file(
     folder: Path, weights: dict[str, Tensor] = DQN, facts: object = CARD, header: Callable[[str], str] = str
 ) -> bytes:
     """A sealed expert, the text of its header changed before its length is written."""
@@ -91,14 +91,14 @@ def sealed(
     return struct.pack("<Q", len(text)) + text + data[8 + length :]
 
 
-def with_facts(folder: Path, facts: str) -> bytes:
+def checksummed_file_with_metadata(folder: Path, facts: str) -> bytes:
     """A sealed expert with this text as its facts, and a SHA-256 that fits if it is JSON."""
     try:
         sha = digest_tensors(DQN, json.loads(facts))
     except (ValueError, RecursionError):
         sha = "0" * 64
     made = {"facts": facts, "sha256": sha}
-    return sealed(folder, header=lambda text: json.dumps(json.loads(text) | {"__metadata__": made}))
+    return checksummed_file(folder, header=lambda text: json.dumps(json.loads(text) | {"__metadata__": made}))
 
 
 # Ways to spoil bytes.
@@ -117,14 +117,14 @@ WORDS = [
 ]
 
 
-def bits(data: bytes, chance: random.Random) -> bytes:
+def flip_bits(data: bytes, chance: random.Random) -> bytes:
     spoiled = bytearray(data or b"x")
     for _ in range(chance.choice([1, 1, 4, 40])):
         spoiled[chance.randrange(len(spoiled))] ^= 1 << chance.randrange(8)
     return bytes(spoiled)
 
 
-def truncation(data: bytes, chance: random.Random) -> bytes:
+def truncate(data: bytes, chance: random.Random) -> bytes:
     place = chance.randrange(len(data) + 1)
     return chance.choice([data[:place], data[:place], data[place:]])
 
@@ -134,13 +134,13 @@ def splice(data: bytes, chance: random.Random) -> bytes:
     return data[:place] + data[min(start, end) : max(start, end)] * chance.choice([1, 1, 30]) + data[place:]
 
 
-def insertion(data: bytes, chance: random.Random) -> bytes:
+def insert(data: bytes, chance: random.Random) -> bytes:
     place = chance.randrange(len(data) + 1)
     what = [chance.randbytes(chance.choice([1, 4, 1000])), b"[" * 200_000, b"\0" * 100_000, b"PK\5\6" + bytes(18)]
     return data[:place] + chance.choice(what) + data[place:]
 
 
-def header(data: bytes, chance: random.Random) -> bytes:
+def replace_binary_number(data: bytes, chance: random.Random) -> bytes:
     """A number of two, four or eight bytes is another one: near the start, near the end, or anywhere."""
     size = chance.choice([2, 4, 8])
     places = range(max(1, len(data) - size))
@@ -148,14 +148,14 @@ def header(data: bytes, chance: random.Random) -> bytes:
     return data[:place] + (chance.choice(PLACES) & (1 << 8 * size) - 1).to_bytes(size, "little") + data[place + size :]
 
 
-def numbers(data: bytes, chance: random.Random) -> bytes:
+def replace_number(data: bytes, chance: random.Random) -> bytes:
     """A number that is written out is another one."""
     found = [match.span() for match in re.finditer(rb"-?\d+(\.\d+)?", data)] or [(0, 0)]
     start, end = chance.choice(found)
     return data[:start] + chance.choice(NUMBERS) + data[end:]
 
 
-def words(data: bytes, chance: random.Random) -> bytes:
+def replace_word(data: bytes, chance: random.Random) -> bytes:
     """A word is another one."""
     found = [match.span() for match in re.finditer(rb"[A-Za-z]\w+", data)] or [(0, 0)]
     (start, end) = chance.choice(found)
@@ -163,25 +163,28 @@ def words(data: bytes, chance: random.Random) -> bytes:
     return data[:start] + chance.choice([*WORDS, data[other:last]]) + data[end:]
 
 
-MUTATORS = (bits, truncation, splice, insertion, header, numbers, words)
+MUTATIONS_OF_BYTES = (flip_bits, truncate, splice, insert, replace_binary_number, replace_number, replace_word)
 
 
-def spoiled(data: bytes, number: int, chance: random.Random) -> bytes:
-    """The bytes after one to three mutations, the first of the kind whose turn it is."""
-    for mutate in (MUTATORS[number % len(MUTATORS)], *chance.choices(MUTATORS, k=chance.choice([0, 0, 1, 2]))):
-        data = mutate(data, chance)
+def mutate(data: bytes, number: int, chance: random.Random) -> bytes:
+    """Return the bytes after one to three mutations, the first of the kind whose turn it is."""
+    first = MUTATIONS_OF_BYTES[number % len(MUTATIONS_OF_BYTES)]
+    for change in (first, *chance.choices(MUTATIONS_OF_BYTES, k=chance.choice([0, 0, 1, 2]))):
+        data = change(data, chance)
     return data
 
 
-def resealed(folder: Path, number: int, chance: random.Random) -> bytes:
+def mutate_checksummed(folder: Path, number: int, chance: random.Random) -> bytes:
     """An expert whose tensors or facts were changed before it was sealed, so that nothing but they can be noticed."""
     if number % 3 == 0:
-        return with_facts(folder, spoiled(json.dumps(CARD).encode(), number, chance).decode(errors="replace"))
+        return checksummed_file_with_metadata(
+            folder, mutate(json.dumps(CARD).encode(), number, chance).decode(errors="replace")
+        )
     weights = dict(DQN)
     for name in chance.sample(list(weights), chance.choice([1, 2])):
         change = chance.choice(CHANGES)
         weights[name] = change(weights[name])
-    return sealed(folder, weights)
+    return checksummed_file(folder, weights)
 
 
 CHANGES: list[Callable[[Tensor], Tensor]] = [
@@ -198,27 +201,27 @@ CHANGES: list[Callable[[Tensor], Tensor]] = [
 
 # The classes of files: how one is spoiled (folder, number, chance), and the ending of its name.
 CLASSES: dict[str, tuple[Callable[[Path, int, random.Random], bytes], str]] = {
-    "model": (lambda _, n, chance: spoiled(model(method=8 * (n % 2)), n, chance), ".zip"),
-    "weights in a model": (lambda _, n, chance: model(policy=spoiled(saved(DQN), n, chance)), ".zip"),
+    "model": (lambda _, n, chance: mutate(sb3_model(method=8 * (n % 2)), n, chance), ".zip"),
+    "weights in a model": (lambda _, n, chance: sb3_model(policy=mutate(torch_bytes(DQN), n, chance)), ".zip"),
     "pickle in a model": (
-        lambda _, n, chance: with_pickle(spoiled(members_of(saved(DQN))["archive/data.pkl"], n, chance)),
+        lambda _, n, chance: with_pickle(mutate(unzip(torch_bytes(DQN))["archive/data.pkl"], n, chance)),
         ".zip",
     ),
     "settings in a model": (
-        lambda _, n, chance: model(settings=spoiled(json.dumps(SETTINGS).encode(), n, chance)),
+        lambda _, n, chance: sb3_model(settings=mutate(json.dumps(SETTINGS).encode(), n, chance)),
         ".zip",
     ),
-    "sealed expert": (lambda folder, n, chance: spoiled(sealed(folder), n, chance), ".safetensors"),
-    "resealed expert": (resealed, ".safetensors"),
-    "JSON": (lambda _, n, chance: spoiled(json.dumps(CARD).encode(), n, chance), ".json"),
-    "JSON lines": (lambda _, n, chance: spoiled(journal(), n, chance), ".jsonl"),
-    "InkML": (lambda _, n, chance: spoiled(inkml("a+b=c", 3).encode(), n, chance), ".inkml"),
+    "checksummed expert": (lambda folder, n, chance: mutate(checksummed_file(folder), n, chance), ".safetensors"),
+    "checksummed expert, changed before": (mutate_checksummed, ".safetensors"),
+    "JSON": (lambda _, n, chance: mutate(json.dumps(CARD).encode(), n, chance), ".json"),
+    "JSON lines": (lambda _, n, chance: mutate(make_journal(), n, chance), ".jsonl"),
+    "InkML": (lambda _, n, chance: mutate(inkml("a+b=c", 3).encode(), n, chance), ".inkml"),
 }
 HONEST: dict[str, Callable[[Path], bytes]] = {
-    ".zip": lambda _: model(),
-    ".safetensors": sealed,
+    ".zip": lambda _: sb3_model(),
+    ".safetensors": checksummed_file,
     ".json": lambda _: json.dumps(CARD).encode(),
-    ".jsonl": lambda _: journal(),
+    ".jsonl": lambda _: make_journal(),
     ".inkml": lambda _: inkml("a+b=c", 3).encode(),
 }
 

@@ -10,7 +10,7 @@ from aggrevated.kernels import adam
 from aggrevated.kernels.adam import Adam
 
 
-def problem(seed):
+def make_problem(seed):
     generator = torch.Generator().manual_seed(seed)
     network = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2), torch.nn.Linear(3, 3))
     for parameter in network.parameters():
@@ -18,7 +18,7 @@ def problem(seed):
     return network, torch.randn(40, 5, generator=generator)
 
 
-def learn(network, x, optimizer, steps):
+def run_steps(network, x, optimizer, steps):
     for i in range(steps):
         optimizer.param_groups[0]["lr"] = 0.02 / (1 + i)
         optimizer.zero_grad()
@@ -27,39 +27,39 @@ def learn(network, x, optimizer, steps):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_has_torch_s_bits(seed):
-    (ours, x) = problem(seed)
-    (theirs, _) = problem(seed)
-    learn(ours, x, Adam(ours.parameters(), lr=0.5), 20)
-    learn(theirs, x, torch.optim.Adam(theirs.parameters(), lr=0.5), 20)
+def test_adam_matches_torch_bit_for_bit(seed):
+    (ours, x) = make_problem(seed)
+    (theirs, _) = make_problem(seed)
+    run_steps(ours, x, Adam(ours.parameters(), lr=0.5), 20)
+    run_steps(theirs, x, torch.optim.Adam(theirs.parameters(), lr=0.5), 20)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
 
 
-def test_moments_are_made_once(monkeypatch):
+def test_adam_initializes_moments_once(monkeypatch):
     made = []
     make = adam.init_moments
     monkeypatch.setattr(adam, "init_moments", lambda weight: made.append(weight.shape) or make(weight))
-    network, x = problem(0)
-    learn(network, x, Adam(network.parameters()), 5)
+    network, x = make_problem(0)
+    run_steps(network, x, Adam(network.parameters()), 5)
     assert made == [weight.shape for weight in network[:3].parameters()]
 
 
 @pytest.mark.parametrize("first", [Adam, torch.optim.Adam])
-def test_taken_up_in_the_middle_it_goes_on(first):
-    (straight, x) = problem(0)
-    (stopped, _) = problem(0)
+def test_adam_continues_from_a_loaded_state_dict(first):
+    (straight, x) = make_problem(0)
+    (stopped, _) = make_problem(0)
     whole = Adam(straight.parameters())
     half = first(stopped.parameters())
-    learn(straight, x, whole, 5)
-    learn(stopped, x, half, 5)
+    run_steps(straight, x, whole, 5)
+    run_steps(stopped, x, half, 5)
     again = Adam(stopped.parameters())
     again.load_state_dict(half.state_dict())
-    learn(straight, x, whole, 5)
-    learn(stopped, x, again, 5)
+    run_steps(straight, x, whole, 5)
+    run_steps(stopped, x, again, 5)
     assert all(torch.equal(a, b) for a, b in zip(straight.parameters(), stopped.parameters(), strict=True))
 
 
-def test_it_does_not_import_torch_s_compiler():
+def test_adam_does_not_import_torch_dynamo():
     code = (
         "import sys, torch; from aggrevated.kernels.adam import Adam\n"
         "w = torch.ones(2, requires_grad=True); w.sum().backward()\n"

@@ -15,24 +15,26 @@ print(numerics_fingerprint()[KERNEL_OUTPUTS_KEY])
 """
 
 
-def elsewhere(**environment: str) -> str:
+def digest_in_new_process(**environment: str) -> str:
     found = subprocess.run(
         [sys.executable, "-c", PRINT_DIGEST], env=os.environ | environment, check=True, capture_output=True, text=True
     )
     return found.stdout.strip()
 
 
-def test_it_is_the_same_in_another_process_whatever_its_threads() -> None:
-    assert elsewhere() == elsewhere(OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2", PYTHONHASHSEED="7")
+def test_numerics_fingerprint_does_not_depend_on_process_or_threads() -> None:
+    assert digest_in_new_process() == digest_in_new_process(
+        OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2", PYTHONHASHSEED="7"
+    )
 
 
-def test_another_processor_s_kernels_are_noticed() -> None:
+def test_numerics_fingerprint_differs_with_other_cpu_kernels() -> None:
     if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
         pytest.skip("this processor has no other kernels than the simplest")
-    assert elsewhere(ATEN_CPU_CAPABILITY="default") != elsewhere()
+    assert digest_in_new_process(ATEN_CPU_CAPABILITY="default") != digest_in_new_process()
 
 
-def test_what_changed_is_said_in_words() -> None:
+def test_describe_numerics_difference_names_what_changed() -> None:
     now = numerics_fingerprint()
     assert set(now) == {*PACKAGES, KERNEL_OUTPUTS_KEY} and describe_numerics_difference(now, now) == ""
     assert describe_numerics_difference(now | {"torch": "1.0"}, now) == f"torch 1.0 (here {now['torch']})"

@@ -12,7 +12,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 
 @given(SEEDS, st.sampled_from(RandomStream), st.integers(0, 40), st.integers(1, 40))
-def test_philox_is_numpys_from_any_place_on(seed, stream, first, count):
+def test_fill_uniforms_matches_numpy_philox_from_any_position(seed, stream, first, count):
     own = make_generator(seed, stream)
     expected = np.concatenate([own.random(first, np.float32), own.random((count, 3), np.float32).ravel()])[first:]
     drawn = np.empty(3 * count, np.float32)
@@ -21,7 +21,7 @@ def test_philox_is_numpys_from_any_place_on(seed, stream, first, count):
 
 
 @given(SEEDS)
-def test_pcg64_is_numpys(seed):
+def test_next_uniform_matches_numpy_pcg64(seed):
     expected = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed))).uniform(-0.1, 0.3, 6)
     state = np.empty(4, np.uint64)
     seed_pcg64(np.uint64(seed), state)
@@ -29,5 +29,5 @@ def test_pcg64_is_numpys(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**64 - 1])
-def test_seeds_of_one_and_of_two_words(seed):
-    test_pcg64_is_numpys.hypothesis.inner_test(seed)
+def test_seed_pcg64_matches_numpy_for_seeds_of_one_and_two_words(seed):
+    test_next_uniform_matches_numpy_pcg64.hypothesis.inner_test(seed)

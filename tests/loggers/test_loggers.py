@@ -24,22 +24,22 @@ class StoppedError(Exception):
     """Raised in the middle of a run."""
 
 
-class Kept:
+class RecordingWriter:
     """A log that keeps what it hears."""
 
-    heard: list[object] = []
+    received: list[object] = []
 
     def __init__(self, folder: Path, config: dict) -> None:
-        Kept.heard = [(folder.name, config["task"])]
+        RecordingWriter.received = [(folder.name, config["task"])]
 
     def write(self, metrics: dict) -> None:
-        Kept.heard.append(metrics)
+        RecordingWriter.received.append(metrics)
 
     def close(self, result: dict | None) -> None:
-        Kept.heard.append(result)
+        RecordingWriter.received.append(result)
 
 
-class Broken(Kept):
+class FailingWriter(RecordingWriter):
     """A log that fails at its second line."""
 
     def write(self, metrics: dict) -> None:
@@ -48,7 +48,7 @@ class Broken(Kept):
 
 
 @pytest.fixture
-def listening(monkeypatch: pytest.MonkeyPatch):
+def offer_writers(monkeypatch: pytest.MonkeyPatch):
     """Other packages offer these logs."""
 
     def offer(**given):
@@ -58,7 +58,7 @@ def listening(monkeypatch: pytest.MonkeyPatch):
     return offer
 
 
-def scalars(folder: Path) -> dict[str, dict[int, float]]:
+def read_tensorboard_scalars(folder: Path) -> dict[str, dict[int, float]]:
     """What TensorBoard would show: by name, by step; twice the same step is an error."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -68,7 +68,7 @@ def scalars(folder: Path) -> dict[str, dict[int, float]]:
     return {name: {event.step: event.value for event in events} for name, events in found.items()}
 
 
-def stopped_after(run: Run, iterations: int, log: str) -> None:
+def interrupt_after(run: Run, iterations: int, log: str) -> None:
     """Break the run off after so many iterations."""
 
     def stop(metrics) -> None:
@@ -79,34 +79,39 @@ def stopped_after(run: Run, iterations: int, log: str) -> None:
         run_to_end(run, stop, log=log)
 
 
-def test_a_log_hears_every_line_once_and_the_result(listening, tmp_path):
-    listening(kept=Kept)
+def test_writer_receives_every_metrics_line_once_and_the_result(offer_writers, tmp_path):
+    offer_writers(kept=RecordingWriter)
     run = train("cartpole", out=tmp_path / "run", log="kept", **SMALL)
-    first, *lines, result = Kept.heard
+    first, *lines, result = RecordingWriter.received
     assert first == ("run", "cartpole")
     assert lines == [line.to_dict() for line in run.metrics()] and result == run.result().to_dict()
 
 
-def test_a_run_that_goes_on_is_told_of_from_its_first_line_and_ends_with_the_same_bits(listening, tmp_path):
-    listening(kept=Kept)
+def test_writer_of_a_resumed_run_receives_all_lines_and_changes_no_weights(offer_writers, tmp_path):
+    offer_writers(kept=RecordingWriter)
     whole = train("cartpole", out=tmp_path / "whole", **SMALL)
     run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=1, **SMALL))
-    stopped_after(run, 2, "kept")
-    assert [line["iteration"] for line in Kept.heard[1:-1]] == [1, 2, 3] and Kept.heard[-1] is None
+    interrupt_after(run, 2, "kept")
+    assert [line["iteration"] for line in RecordingWriter.received[1:-1]] == [1, 2, 3] and RecordingWriter.received[
+        -1
+    ] is None
     run_to_end(run, log=["kept"])
-    assert Kept.heard[1:-1] == [line.to_dict() for line in run.metrics()] and len(Kept.heard) == 6
+    assert (
+        RecordingWriter.received[1:-1] == [line.to_dict() for line in run.metrics()]
+        and len(RecordingWriter.received) == 6
+    )
     assert run.result().weights_sha256 == whole.result().weights_sha256
 
 
-def test_a_log_that_fails_does_not_stop_the_run(listening, tmp_path):
-    listening(broken=Broken, kept=Kept)
+def test_failing_writer_does_not_stop_the_run(offer_writers, tmp_path):
+    offer_writers(broken=FailingWriter, kept=RecordingWriter)
     said = []
     run = train("cartpole", out=tmp_path / "run", log="broken, kept", warn=said.append, **SMALL)
-    assert said == ["the log Broken failed and is left out from here on (the disk is full)"]
-    assert run.result().iterations == 4 and len(Kept.heard) == 6
+    assert said == ["the log FailingWriter failed and is left out from here on (the disk is full)"]
+    assert run.result().iterations == 4 and len(RecordingWriter.received) == 6
 
 
-def test_names_that_do_not_exist_and_packages_that_are_missing_leave_no_folder(tmp_path, monkeypatch, capsys):
+def test_unknown_writer_or_missing_package_is_refused_before_a_folder_is_created(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"unknown log 'tensorbord' \(did you mean tensorboard\?\): choose one of"):
         train("cartpole", log="tensorbord", **SMALL)
@@ -121,11 +126,11 @@ def test_names_that_do_not_exist_and_packages_that_are_missing_leave_no_folder(t
 
 @needs_tensorboard
 @pytest.mark.filterwarnings("default")
-def test_tensorboard_shows_the_numbers_of_the_metrics(tmp_path):
+def test_tensorboard_writer_records_the_numbers_of_the_metrics(tmp_path):
     run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=3, **SMALL))
-    stopped_after(run, 2, "tensorboard")
+    interrupt_after(run, 2, "tensorboard")
     run_to_end(run, log="tensorboard")
-    shown = scalars(run.folder / "tensorboard")
+    shown = read_tensorboard_scalars(run.folder / "tensorboard")
     lines = run.metrics()
     assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(shown)
     assert "stalled_reason" not in shown and "iteration" not in shown
@@ -136,15 +141,18 @@ def test_tensorboard_shows_the_numbers_of_the_metrics(tmp_path):
 
 @needs_tensorboard
 @pytest.mark.filterwarnings("default")
-def test_trials_side_by_side_write_one_each(tmp_path, monkeypatch):
+def test_tensorboard_writer_records_parallel_trials_separately(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main(["train", "cartpole", "--trials", "2", "--out", "runs", "--log", "tensorboard", *WORDS])
-    assert all(set(scalars(tmp_path / f"runs/trial-0{i}/tensorboard")["loss"]) == {1, 2, 3, 4} for i in range(2))
+    assert all(
+        set(read_tensorboard_scalars(tmp_path / f"runs/trial-0{i}/tensorboard")["loss"]) == {1, 2, 3, 4}
+        for i in range(2)
+    )
 
 
 @needs_wandb
 @pytest.mark.filterwarnings("default")
-def test_wandb_writes_offline_and_says_nothing(tmp_path, capfd):
+def test_wandb_writer_writes_offline_and_prints_nothing(tmp_path, capfd):
     warned = []
     run = train("cartpole", out=tmp_path / "run", log="wandb", warn=warned.append, say=warned.append, **SMALL)
     assert not [sentence for sentence in warned if "wandb" in sentence.lower() or "WandbWriter" in sentence]

@@ -24,53 +24,53 @@ def renderer():
         pytest.skip(str(error))
 
 
-def pixels(state, name="hopper"):
+def draw_pixels(state, name="hopper"):
     return np.asarray(draw_state(name, state, {}), int)
 
 
 @pytest.mark.parametrize("name", ["hopper", "walker"])
-def test_a_picture_shows_the_state_and_nothing_else(renderer, name):
+def test_mujoco_picture_depends_on_the_state_alone(renderer, name):
     simulator = MuJoCo(name)
     first, second = simulator.reset(np.array([0, 1]))
-    shown = pixels(first, name)
+    shown = draw_pixels(first, name)
     assert shown.shape == (HEIGHT, WIDTH, 3) and shown.std() > 10
     lifted = first.copy()
     lifted[2] += 0.3  # metres
-    assert np.abs(pixels(lifted, name) - shown).max() > 50
-    pixels(second, name)
-    np.testing.assert_array_equal(pixels(first, name), shown)  # whatever was drawn in between
+    assert np.abs(draw_pixels(lifted, name) - shown).max() > 50
+    draw_pixels(second, name)
+    np.testing.assert_array_equal(draw_pixels(first, name), shown)  # whatever was drawn in between
 
 
-def test_the_camera_goes_along(renderer):
+def test_mujoco_camera_follows_the_robot(renderer):
     """Four metres further on, the robot stands where it stood in the picture, and leans forward where it leans."""
     state = MuJoCo("hopper").reset(np.array([0]))[0]
     there = state.copy()
     leaning = state.copy()
     there[1] += 4.0
     leaning[3] += 0.5
-    middle, moved, fallen = (brown(pixels(each)) for each in (state, there, leaning))
+    middle, moved, fallen = (find_robot(draw_pixels(each)) for each in (state, there, leaning))
     np.testing.assert_allclose(moved, middle, atol=0.5)
     assert abs(middle[0] - WIDTH / 2) < 10 and abs(fallen[0] - middle[0]) > 10
 
 
-def brown(shown):
+def find_robot(shown):
     """(x, y): the middle of all that is brown, as the robot is and nothing else."""
     y, x = np.nonzero(shown[..., 0] > shown[..., 2] + 40)
     assert len(x) > 500
     return x.mean(), y.mean()
 
 
-def test_to_draw_a_robot_changes_no_simulation(renderer):
+def test_mujoco_drawing_does_not_change_the_simulation(renderer):
     simulator = MuJoCo("hopper")
     state = simulator.reset(np.arange(3))
     action = np.full((3, 3), 0.5, np.float32)
     before = simulator.step(state, action)
-    pixels(state[0])
+    draw_pixels(state[0])
     for found, expected in zip(simulator.step(state, action), before, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_an_animation_of_a_robot(renderer, tmp_path):
+def test_comparison_gif_of_a_mujoco_robot_has_all_frames(renderer, tmp_path):
     simulator = MuJoCo("hopper")
     state = simulator.reset(np.array([0]))
     states = []
@@ -83,17 +83,17 @@ def test_an_animation_of_a_robot(renderer, tmp_path):
 
 
 @pytest.mark.parametrize("wanted", ["", "egl", "osmesa", "glfw"])
-def test_without_a_renderer_there_is_one_sentence(monkeypatch, wanted):
+def test_make_gl_context_without_a_renderer_raises_one_sentence(monkeypatch, wanted):
     tried = []
     both = "egl: ImportError; osmesa: AttributeError"
     why = {"": both, "egl": "egl: ImportError", "osmesa": "osmesa: AttributeError", "glfw": both}
 
-    def missing(name):
+    def raise_missing(name):
         tried.append(name)
         raise {"mujoco.egl": ImportError, "mujoco.osmesa": AttributeError}[name]("not here")
 
     monkeypatch.setenv("MUJOCO_GL", wanted)
-    monkeypatch.setattr(importlib, "import_module", missing)
+    monkeypatch.setattr(importlib, "import_module", raise_missing)
     with pytest.raises(UsageError) as error:
         make_gl_context(10, 10)
     assert str(error.value) == (
@@ -105,7 +105,7 @@ def test_without_a_renderer_there_is_one_sentence(monkeypatch, wanted):
     assert mujoco_rendering.BACKENDS == ("egl", "osmesa")
 
 
-def test_the_first_renderer_that_works_is_used(monkeypatch):
+def test_make_gl_context_uses_the_first_backend_that_works(monkeypatch):
     class Works:
         class GLContext:
             def __init__(self, width, height):
@@ -115,12 +115,12 @@ def test_the_first_renderer_that_works_is_used(monkeypatch):
             def make_current(self):
                 self.current = True
 
-    def only_software(name):
+    def import_osmesa_only(name):
         if name == "mujoco.egl":
             raise ImportError
         return Works
 
     monkeypatch.delenv("MUJOCO_GL", raising=False)
-    monkeypatch.setattr(importlib, "import_module", only_software)
+    monkeypatch.setattr(importlib, "import_module", import_osmesa_only)
     made = make_gl_context(12, 34)
     assert made.size == (12, 34) and made.current

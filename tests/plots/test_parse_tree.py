@@ -29,19 +29,19 @@ SHORT = write_page(["x=3+a"], writer=3, seed=5)
 LONG = write_page(["10(x+2)=a+b-4(y-7)", "10x+20=a+b-4y+28", "x=(a+b-4y+8)/10"], writer=7, seed=3)
 
 
-def pixels(path: Path, colour: str) -> int:
+def count_pixels(path: Path, colour: str) -> int:
     """How many pixels of path.png have this colour."""
     picture = np.asarray(Image.open(path.with_name(f"{path.name}.png")).convert("RGB"), int)
     return int((np.abs(picture - ImageColor.getrgb(colour)).max(axis=-1) < 8).sum())
 
 
-def arrows(path: Path, colour: str) -> int:
+def count_arrows(path: Path, colour: str) -> int:
     """How many arrow heads of this colour path.svg has: they are filled."""
     svg = path.with_name(f"{path.name}.svg").read_text()
     return len(re.findall(rf'fill: {colour.lower()};[^"]*stroke: {colour.lower()}; stroke-width: 1.2', svg))
 
 
-def border(path: Path) -> int:
+def count_border_pixels(path: Path) -> int:
     """How many pixels of the outermost frame, two pixels wide, are not white."""
     picture = np.asarray(Image.open(path.with_name(f"{path.name}.png")).convert("L"))
     inside = picture[2:-2, 2:-2]
@@ -49,34 +49,34 @@ def border(path: Path) -> int:
 
 
 @pytest.mark.parametrize("page", [SHORT, LONG], ids=["short", "long"])
-def test_a_tree_has_all_its_arcs_and_nothing_is_cut_off(tmp_path: Path, page: object) -> None:
+def test_draw_tree_draws_every_arc_inside_the_picture(tmp_path: Path, page: object) -> None:
     assert isinstance(page, type(SHORT))
     path = tmp_path / "tree"
     draw_tree(page, page.heads, path, title="a rather long title that must be made to fit into the width of the figure")
-    assert arrows(path, ARC) == len(page) - 1 and arrows(path, ROOT) == 1 and arrows(path, WRONG) == 0
-    assert border(path) == 0
+    assert count_arrows(path, ARC) == len(page) - 1 and count_arrows(path, ROOT) == 1 and count_arrows(path, WRONG) == 0
+    assert count_border_pixels(path) == 0
     assert sorted(file.name for file in tmp_path.iterdir()) == ["tree.png", "tree.svg"]
 
 
-def test_what_differs_from_gold_has_another_colour_and_is_counted(tmp_path: Path) -> None:
+def test_draw_tree_colors_and_counts_arcs_that_differ_from_gold(tmp_path: Path) -> None:
     wrong = LONG.heads.copy()
     wrong[[5, 20, 30]] = [2, 25, 33]
     differ = int((wrong != LONG.heads).sum())
     assert differ == 3
     draw_tree(LONG, wrong, tmp_path / "tree", gold=LONG.heads)
-    assert arrows(tmp_path / "tree", WRONG) == differ and border(tmp_path / "tree") == 0
+    assert count_arrows(tmp_path / "tree", WRONG) == differ and count_border_pixels(tmp_path / "tree") == 0
     draw_tree(LONG, LONG.heads, tmp_path / "same", gold=LONG.heads)
-    assert arrows(tmp_path / "same", WRONG) == 0 and pixels(tmp_path / "same", WRONG) > 0  # in the legend
+    assert count_arrows(tmp_path / "same", WRONG) == 0 and count_pixels(tmp_path / "same", WRONG) > 0  # in the legend
 
 
-def test_the_same_tree_is_the_same_file(tmp_path: Path) -> None:
+def test_draw_tree_writes_identical_files_for_identical_trees(tmp_path: Path) -> None:
     for name in ("one", "two"):
         draw_tree(SHORT, SHORT.heads, tmp_path / name)
     for ending in ("png", "svg"):
         assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
 
 
-def test_arcs_nest_and_those_of_one_level_share_no_way() -> None:
+def test_arc_levels_nest_and_arcs_of_one_level_do_not_overlap() -> None:
     levels = arc_levels(LONG.heads)
     spans = {n: sorted((n, int(LONG.heads[n - 1]))) for n in levels}
     for level in Counter(levels.values()):
@@ -86,12 +86,12 @@ def test_arcs_nest_and_those_of_one_level_share_no_way() -> None:
     assert arcs_height(np.array([-1, -1])) < arcs_height(np.array([2, -1])) < arcs_height(np.array([2, 0]))
 
 
-def test_crossing_arcs_and_several_roots_are_drawn_too(tmp_path: Path) -> None:
+def test_draw_tree_draws_crossing_arcs_and_several_roots(tmp_path: Path) -> None:
     heads = np.array([3, 4, 0, 0, 2])
     levels = arc_levels(heads)
     assert len({levels[1], levels[2], levels[5]}) == 3
     draw_tree(SHORT, heads, tmp_path / "tree", gold=SHORT.heads)
-    assert border(tmp_path / "tree") == 0
+    assert count_border_pixels(tmp_path / "tree") == 0
 
 
 def make_unlabeled_page(name: str, ink: list[tuple[np.ndarray, ...]]) -> Page:
@@ -99,16 +99,16 @@ def make_unlabeled_page(name: str, ink: list[tuple[np.ndarray, ...]]) -> Page:
     return Page(name, "", ("?",) * len(ink), np.zeros(len(ink), np.int64), tuple(ink))
 
 
-def test_dots_and_pieces_of_pictures_leave_ink(tmp_path: Path) -> None:
+def test_draw_tree_draws_dots_lines_and_empty_pages(tmp_path: Path) -> None:
     dot = (np.array([[5.0, 5.0]]),)
     line = (np.array([[0.0, 0.0], [0.0, 9.0]]), np.array([[0.0, 9.0], [0.0, 10.0]]))
     draw_tree(make_unlabeled_page("dots", [line, dot]), np.array([0, 1]), tmp_path / "with")
     draw_tree(make_unlabeled_page("line", [line, line]), np.array([0, 1]), tmp_path / "without")
-    assert pixels(tmp_path / "with", "#1F2937") > 20
+    assert count_pixels(tmp_path / "with", "#1F2937") > 20
     draw_tree(make_unlabeled_page("empty", []), np.zeros(0, int), tmp_path / "empty")
 
 
-def frames() -> list[Frame]:
+def make_frames() -> list[Frame]:
     none = np.full(5, -1)
     first = none.copy()
     last = SHORT.heads.copy()
@@ -122,24 +122,24 @@ def frames() -> list[Frame]:
     ]
 
 
-def test_a_growing_parse_shows_stack_buffer_and_arcs_of_each_frame(tmp_path: Path) -> None:
-    draw_growth(SHORT, frames(), tmp_path / "growth", title="x = 3 + a")
-    assert arrows(tmp_path / "growth", ARC) == 0 + 0 + 1 + 1 + 4 and arrows(tmp_path / "growth", ROOT) == 1
+def test_draw_growth_shows_stack_buffer_and_arcs_of_each_frame(tmp_path: Path) -> None:
+    draw_growth(SHORT, make_frames(), tmp_path / "growth", title="x = 3 + a")
+    assert count_arrows(tmp_path / "growth", ARC) == 0 + 0 + 1 + 1 + 4 and count_arrows(tmp_path / "growth", ROOT) == 1
     svg = (tmp_path / "growth.svg").read_text()
     tints = Counter(re.findall(r"fill: (#[0-9a-f]{6})", svg))
     assert tints[STACK.lower()] == 1 + 2 + 1 and tints[BUFFER.lower()] == 5 + 4 + 4 + 2 + 1  # one each in the legend
-    assert border(tmp_path / "growth") == 0
+    assert count_border_pixels(tmp_path / "growth") == 0
 
 
-def test_long_pages_grow_in_one_column(tmp_path: Path) -> None:
+def test_draw_growth_draws_long_pages_in_one_column(tmp_path: Path) -> None:
     none = np.full(len(LONG), -1)
     draw_growth(LONG, [(none, [0], 1, "begin"), (LONG.heads, [0], len(LONG) + 1, "right")], tmp_path / "growth")
     with Image.open(tmp_path / "growth.png") as picture:
         width, tall = picture.size
-    assert width > 2 * tall and border(tmp_path / "growth") == 0
+    assert width > 2 * tall and count_border_pixels(tmp_path / "growth") == 0
 
 
-def test_a_tree_of_another_page_is_refused(tmp_path: Path) -> None:
+def test_draw_tree_and_draw_growth_refuse_heads_that_do_not_fit_the_page(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has 5 symbols, so its tree has as many heads, each 0 … 5; give these"):
         draw_tree(SHORT, LONG.heads, tmp_path / "tree")
     with pytest.raises(UsageError, match=r"as many heads"):

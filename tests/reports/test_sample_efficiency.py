@@ -12,7 +12,7 @@ COURSE = {
 }
 
 
-def test_the_level_is_reached_by_the_first_policy_that_has_it() -> None:
+def test_steps_to_reach_finds_the_first_policy_at_the_level() -> None:
     assert steps_to_reach(COURSE, 2.0)["simulator_steps"] == 10.0
     assert steps_to_reach(COURSE, 5.0) == {
         "simulator_steps": 40.0,
@@ -24,7 +24,7 @@ def test_the_level_is_reached_by_the_first_policy_that_has_it() -> None:
     assert steps_to_reach(COURSE, 5.1)["simulator_steps"] is None
 
 
-def test_the_area_is_the_mean_over_all_that_may_be_spent() -> None:
+def test_mean_best_return_averages_over_the_whole_budget() -> None:
     assert mean_best_return(COURSE, 50.0, before=0.0) == (10 * 1 + 30 * 3 + 10 * 5) / 50
     assert (
         mean_best_return(COURSE, 20.0, before=0.0) == (10 * 1 + 10 * 3) / 20
@@ -33,7 +33,7 @@ def test_the_area_is_the_mean_over_all_that_may_be_spent() -> None:
     assert mean_best_return(late, 50.0, before=0.5) == (4 * 0.5 + 6 * 1 + 30 * 3 + 10 * 5) / 50
 
 
-def test_a_row_tells_medians_and_in_how_many_trials() -> None:
+def test_reach_row_has_medians_and_counts_of_trials() -> None:
     trials = [steps_to_reach(COURSE, 2.0), steps_to_reach(COURSE, 5.0), steps_to_reach(COURSE, 9.0)]
     row = reach_row("a", {"expert": trials, "more": [steps_to_reach(COURSE, 9.0)] * 3})
     assert (row["expert"], row["expert_reached"], row["expert_episodes"]) == (40.0, 2, 4.0)

@@ -18,7 +18,7 @@ from helpers.tiny_mdp import EXPERT, POLICIES, Home, TinyExpert, TinyMdp, Walk, 
 
 
 @pytest.mark.parametrize("kind", POLICIES)
-def test_a_supervised_start_keeps_the_deviation(kind):
+def test_pretrain_policy_keeps_the_deviation_and_raises_likelihood(kind):
     """To the bit, and learns the rest: the expert's actions became many times as likely."""
     policy = random_policy(Walk(), kind, (8,), seed=0, log_deviation=-1.25)
     before = {name: w.clone() for name, w in policy.state_dict().items()}
@@ -33,7 +33,7 @@ def test_a_supervised_start_keeps_the_deviation(kind):
     assert best_action_nll_loss(policy, demonstrations, costs).item() < loss - 0.01
 
 
-def test_a_supervised_start_imitates():
+def test_pretrain_policy_finds_a_linear_expert():
     """A linear expert is found exactly, whichever states it visits."""
     policy = FeedForwardPolicy(1, GaussianHead(2, -0.5), hidden=())
     pretrain_policy(policy, Walk(), Home(), 20, 1000)
@@ -41,13 +41,13 @@ def test_a_supervised_start_imitates():
     np.testing.assert_allclose(policy.predict(x, deterministic=True)[0], Home().act(x, 0), atol=0.02)
 
 
-def test_a_supervised_start_of_a_finite_set():
+def test_pretrain_policy_imitates_discrete_actions():
     policy = random_policy(TinyMdp(), "mlp", (), seed=0)
     assert pretrain_policy(policy, TinyMdp(), TinyExpert(), 30, 600) == (90, 90)
     assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
 
 
-def test_more_steps_of_the_start_are_more_steps():
+def test_pretrain_policy_learns_more_with_more_steps():
     found = []
     for steps in (0, 1, 2, 2):
         policy = random_policy(Walk(), "mlp", (8,), seed=0)
@@ -58,16 +58,16 @@ def test_more_steps_of_the_start_are_more_steps():
     np.testing.assert_array_equal(found[2], found[3])
 
 
-def test_every_demonstration_is_learned_from_however_many_there_are(monkeypatch):
+def test_pretrain_policy_learns_from_every_demonstration(monkeypatch):
     """More than follow the leader keeps by itself; 5,600 draws miss one of 1,400 with probability e⁻⁴."""
     drawn = []
 
-    def watched(policy, trajectories, cost_to_go):
+    def record_minibatch(policy, trajectories, cost_to_go):
         if trajectories.count == 16:  # a minibatch
             drawn.append(trajectories.seeds)
         return best_action_nll_loss(policy, trajectories, cost_to_go)
 
-    monkeypatch.setattr(module, "best_action_nll_loss", watched)
+    monkeypatch.setattr(module, "best_action_nll_loss", record_minibatch)
     policy = random_policy(TinyMdp(), "mlp", (), seed=0)
     assert pretrain_policy(policy, TinyMdp(), TinyExpert(), 1400, 350) == (3 * 1400, 3 * 1400)
     assert len(drawn) == 350
@@ -75,7 +75,7 @@ def test_every_demonstration_is_learned_from_however_many_there_are(monkeypatch)
     assert len(met) > 1350 and met <= set(derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, 1400).tolist())
 
 
-def test_a_random_start_costs_nothing_and_changes_nothing():
+def test_random_start_costs_nothing_and_changes_nothing():
     policy = random_policy(Walk(), "window", (8,), seed=0)
     before = flat(policy)
     assert RandomStartSettings().begin(policy, Walk(), Home(), seed=0, k=10) == (0, 0)
@@ -83,13 +83,13 @@ def test_a_random_start_costs_nothing_and_changes_nothing():
     assert isinstance(policy, WindowPolicy) and isinstance(policy.inner.head, GaussianHead)
 
 
-def test_the_deviation_of_a_random_policy_is_the_one_that_was_asked_for():
+def test_random_policy_has_the_requested_log_deviation():
     for log_deviation in (-3.0, 0.25):
         policy = random_policy(Walk(), "mlp", (8,), 0, log_deviation=log_deviation)
         assert policy.head.log_deviation.tolist() == [log_deviation] * 2
 
 
-def test_the_piece_is_the_function_with_its_settings():
+def test_supervised_start_settings_call_pretrain_policy_with_their_values():
     """And with K demonstrations, where it is not said how many."""
     for demonstrations, k, expected in ((5, 9, 5), (0, 9, 9)):
         by_piece, by_hand = (random_policy(Walk(), "mlp", (8,), seed=0) for _ in range(2))

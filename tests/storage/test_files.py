@@ -20,14 +20,14 @@ from aggrevated.storage import (
 TENSORS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.tensor([1.5, -2.0])}
 
 
-def test_a_sealed_file_gives_back_what_was_written(tmp_path: Path) -> None:
+def test_load_checksummed_returns_what_was_saved(tmp_path: Path) -> None:
     save_checksummed(tmp_path / "a", TENSORS, {"n": 3, "name": "π"})
     tensors, facts = load_checksummed(tmp_path / "a")
     assert facts == {"n": 3, "name": "π"}
     assert all(torch.equal(tensors[name], TENSORS[name]) for name in TENSORS)
 
 
-def test_the_digest_is_of_names_types_shapes_bytes_and_facts() -> None:
+def test_digest_tensors_depends_on_names_types_shapes_bytes_and_metadata() -> None:
     others = [
         {"weight": TENSORS["weight"], "bias2": TENSORS["bias"]},
         {"weight": TENSORS["weight"].double(), "bias": TENSORS["bias"]},
@@ -38,7 +38,7 @@ def test_the_digest_is_of_names_types_shapes_bytes_and_facts() -> None:
     assert digest_tensors({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # SHA-256 of "{}"
 
 
-def test_every_flipped_bit_and_every_truncation_is_noticed(tmp_path: Path) -> None:
+def test_load_checksummed_notices_every_flipped_bit_and_truncation(tmp_path: Path) -> None:
     save_checksummed(tmp_path / "a", TENSORS, {"n": 3})
     data = (tmp_path / "a").read_bytes()
     for place in range(len(data)):
@@ -58,13 +58,15 @@ def test_every_flipped_bit_and_every_truncation_is_noticed(tmp_path: Path) -> No
             load_checksummed(tmp_path / "b")
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_atomically_leaves_the_old_file_when_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_json(tmp_path / "config.json", {"old": True})
 
-    def full(_: int) -> None:
+    def raise_disk_full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(StorageError, match=r"No space left on device; free some space") as caught:
         write_atomically(tmp_path / "config.json", b"new")
     assert caught.value.exit_code == 74
@@ -73,7 +75,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "nul"])
-def test_what_is_not_a_json_object_is_refused_by_name(tmp_path: Path, text: str) -> None:
+def test_read_json_refuses_what_is_not_an_object_and_names_the_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(DataError, match=r"config\.json"):
         read_json(tmp_path / "config.json")

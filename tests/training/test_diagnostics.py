@@ -62,7 +62,7 @@ ADVANTAGE = AdvantageOracle(QStarOracle(TinyExpert()))
 WORST = np.array([0, 2, 1])  # at the last step, and close to it before
 
 
-def doing(actions: Array, logit: float = 20.0) -> Any:
+def make_confident_policy(actions: Array, logit: float = 20.0) -> Any:
     """A policy of the tiny MDP that is sure of these actions."""
     policy = linear_policy(None).float()
     with torch.no_grad():
@@ -70,7 +70,7 @@ def doing(actions: Array, logit: float = 20.0) -> Any:
     return policy
 
 
-def at_every_state() -> Trajectories:
+def make_full_trajectory() -> Trajectories:
     """One trajectory through the three states of the tiny MDP, in which action 0 is taken."""
     states = np.array([[[0, 0, 0], [1, 0, 0], [2, 0, 0]]])
     seen = np.eye(3, dtype=np.float32)[None]
@@ -78,55 +78,60 @@ def at_every_state() -> Trajectories:
     return Trajectories(states, seen, np.zeros((1, 3), int), np.zeros((1, 3)), steps, ~steps, 3)
 
 
-def costs(values: list[Any], **known: Any) -> CostToGo:
+def make_costs(values: list[Any], **known: Any) -> CostToGo:
     """Of one trajectory, every step asked."""
     told = np.array([values], np.float32)
     return CostToGo(told, np.ones(told.shape[:2], np.float32), **known)
 
 
-def test_sure_and_wrong_by_hand() -> None:
+def test_mistake_stats_of_all_actions_match_hand_computed_values() -> None:
     """A* is 0, 3 and 0 at the first state, 0 elsewhere but for two of 1: its root mean square is √(11/9) = 1.1."""
-    told = costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
-    found = compute_mistake_stats(doing(np.array([1, 1, 0])), at_every_state(), told)
+    told = make_costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
+    found = compute_mistake_stats(make_confident_policy(np.array([1, 1, 0])), make_full_trajectory(), told)
     assert found.confident_error_rate == pytest.approx(1 / 3)  # the second state's mistake costs less than usual
     assert found[1:] == pytest.approx(((3 + 1 + 0) / 3, math.sqrt(11 / 9)))
-    assert compute_mistake_stats(doing(np.array([2, 0, 0])), at_every_state(), told)[0] == 0.0
-    unsure = compute_mistake_stats(doing(np.array([1, 1, 0]), logit=2.0), at_every_state(), told)  # of probability 0.79
+    assert compute_mistake_stats(make_confident_policy(np.array([2, 0, 0])), make_full_trajectory(), told)[0] == 0.0
+    unsure = compute_mistake_stats(
+        make_confident_policy(np.array([1, 1, 0]), logit=2.0), make_full_trajectory(), told
+    )  # of probability 0.79
     assert unsure.confident_error_rate == 0.0 and unsure.mean_advantage is not None and unsure.mean_advantage > 0.5
 
 
-def test_what_is_not_legal_is_no_better_action_and_no_usual_cost() -> None:
-    told = costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
+def test_mistake_stats_ignore_masked_actions() -> None:
+    told = make_costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
     legal = np.array([[[False, True, True], [True, True, False], [True, False, True]]])
-    restricted = replace(at_every_state(), action_mask=legal)
-    found = compute_mistake_stats(doing(np.array([1, 1, 2])), restricted, told)
+    restricted = replace(make_full_trajectory(), action_mask=legal)
+    found = compute_mistake_stats(make_confident_policy(np.array([1, 1, 2])), restricted, told)
     assert found.confident_error_rate == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(2 / 6)))
 
 
-def test_of_the_action_taken_only_what_it_cost_above_the_expert_counts() -> None:
-    told = costs([2.0, -2.0, 0.0], advantage=True)
-    found = compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), told)
+def test_mistake_stats_of_taken_actions_count_positive_advantages_only() -> None:
+    told = make_costs([2.0, -2.0, 0.0], advantage=True)
+    found = compute_mistake_stats(make_confident_policy(np.array([0, 0, 0])), make_full_trajectory(), told)
     assert found.confident_error_rate == pytest.approx(1 / 3)
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(8 / 3)))
     assert (
-        compute_mistake_stats(doing(np.array([1, 1, 1])), at_every_state(), told).confident_error_rate == 0.0
+        compute_mistake_stats(
+            make_confident_policy(np.array([1, 1, 1])), make_full_trajectory(), told
+        ).confident_error_rate
+        == 0.0
     )  # sure of another
     partly = replace(told, weight=np.array([[0.0, 1.0, 1.0]], np.float32))
-    assert compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), partly) == (
+    assert compute_mistake_stats(make_confident_policy(np.array([0, 0, 0])), make_full_trajectory(), partly) == (
         0.0,
         0.0,
         math.sqrt(2),
     )  # nowhere worse
 
 
-def test_where_nobody_knows_nothing_is_said() -> None:
-    policy = doing(EXPERT)
-    trajectories = at_every_state()
+def test_mistake_stats_are_none_where_feedback_does_not_tell() -> None:
+    policy = make_confident_policy(EXPERT)
+    trajectories = make_full_trajectory()
     assert (
-        compute_mistake_stats(policy, trajectories, costs([2.0, -2.0, 0.0])) == MistakeStats()
+        compute_mistake_stats(policy, trajectories, make_costs([2.0, -2.0, 0.0])) == MistakeStats()
     )  # Q of the action taken
-    assert compute_mistake_stats(policy, trajectories, costs([0.0, 0.0, 0.0])) == (
+    assert compute_mistake_stats(policy, trajectories, make_costs([0.0, 0.0, 0.0])) == (
         None,
         0.0,
         0.0,
@@ -146,13 +151,15 @@ def test_where_nobody_knows_nothing_is_said() -> None:
         compute_mistake_stats(gaussian, vectors, replace(none_lost, advantage=False)) == MistakeStats()
     )  # nothing but advice
     assert (
-        compute_mistake_stats(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3))))
+        compute_mistake_stats(policy, trajectories, replace(make_costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3))))
         == MistakeStats()
     )
 
 
-def test_oracles_say_whether_they_tell_an_advantage() -> None:
-    trajectories = roll_in(TinyMdp(), RollInPolicy(None, doing(WORST).actor()), np.arange(16, dtype=np.uint64))
+def test_cost_to_go_says_whether_it_is_an_advantage() -> None:
+    trajectories = roll_in(
+        TinyMdp(), RollInPolicy(None, make_confident_policy(WORST).actor()), np.arange(16, dtype=np.uint64)
+    )
     assert not QStarOracle(TinyExpert())(trajectories).advantage and ADVANTAGE(trajectories).advantage
     assert (
         TakenActionOracle(ADVANTAGE)(trajectories).advantage
@@ -163,7 +170,7 @@ def test_oracles_say_whether_they_tell_an_advantage() -> None:
         assert MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(trajectories).advantage == advantage
 
 
-def line(**signs: Any) -> Any:
+def make_line(**signs: Any) -> Any:
     """An iteration of a run in good health, but for these signs."""
     usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "step_halvings": 0}
     return SimpleNamespace(
@@ -179,60 +186,60 @@ SIGNS = {
 
 
 @pytest.mark.parametrize("reason", SIGNS)
-def test_a_sign_must_last_and_is_told_once(reason: str) -> None:
+def test_training_monitor_reports_a_lasting_sign_once(reason: str) -> None:
     health = TrainingMonitor()
-    sick = line(**SIGNS[reason])
-    assert [health.observe(one) for one in [line(), *[sick] * (MIN_STREAK - 1), line(), sick]] == [""] * (
+    sick = make_line(**SIGNS[reason])
+    assert [health.observe(one) for one in [make_line(), *[sick] * (MIN_STREAK - 1), make_line(), sick]] == [""] * (
         MIN_STREAK + 2
     )
     assert health.new_warnings() == []
     assert [health.observe(sick) for _ in range(3)] == ["", reason, reason]
     (sentence,) = health.new_warnings()
     assert reason in sentence and REMEDY in sentence and health.new_warnings() == []
-    assert health.observe(line()) == "" and [health.observe(sick) for _ in range(3)][-1] == reason
+    assert health.observe(make_line()) == "" and [health.observe(sick) for _ in range(3)][-1] == reason
     assert health.new_warnings() == []
 
 
 @pytest.mark.parametrize("reason", SIGNS)
-def test_where_nothing_is_left_to_learn_nothing_is_said(reason: str) -> None:
-    health = TrainingMonitor.replay([line()])
-    arrived = line(**SIGNS[reason], mean_advantage=0.03)
+def test_training_monitor_reports_nothing_when_little_is_left_to_learn(reason: str) -> None:
+    health = TrainingMonitor.replay([make_line()])
+    arrived = make_line(**SIGNS[reason], mean_advantage=0.03)
     assert [health.observe(arrived) for _ in range(9)] == [""] * 9
-    unknown = line(**SIGNS[reason], mean_advantage=None, advantage_rms=None)
+    unknown = make_line(**SIGNS[reason], mean_advantage=None, advantage_rms=None)
     assert [health.observe(unknown) for _ in range(9)][-1] == ("" if reason == CONFIDENTLY_WRONG else reason)
 
 
-def test_a_gradient_that_is_not_finite_has_died_and_is_no_largest() -> None:
-    health = TrainingMonitor.replay([line(gradient_norm=math.inf), line(gradient_norm=math.nan)])
-    assert health.observe(line(gradient_norm=math.inf)) == GRADIENT_VANISHED
-    assert health.observe(line(gradient_norm=1e-9)) == ""  # the first that is one
+def test_training_monitor_counts_a_non_finite_gradient_as_vanished() -> None:
+    health = TrainingMonitor.replay([make_line(gradient_norm=math.inf), make_line(gradient_norm=math.nan)])
+    assert health.observe(make_line(gradient_norm=math.inf)) == GRADIENT_VANISHED
+    assert health.observe(make_line(gradient_norm=1e-9)) == ""  # the first that is one
 
 
-def test_a_policy_that_improves_is_alive_however_wrong() -> None:
+def test_training_monitor_reports_nothing_while_the_return_improves() -> None:
     health = TrainingMonitor()
-    assert [health.observe(line(confident_error_rate=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
-    assert [health.observe(line(confident_error_rate=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
-    assert [health.observe(line(confident_error_rate=0.09)) for _ in range(9)] == [""] * 9
+    assert [health.observe(make_line(confident_error_rate=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.observe(make_line(confident_error_rate=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.observe(make_line(confident_error_rate=0.09)) for _ in range(9)] == [""] * 9
 
 
-def test_a_good_policy_may_disagree_where_little_is_at_stake() -> None:
+def test_training_monitor_accepts_disagreement_where_action_gaps_are_small() -> None:
     """On CartPole, one that never falls: A* is a hundredth there of what it was when the pole was falling."""
-    health = TrainingMonitor.replay([line()])
+    health = TrainingMonitor.replay([make_line()])
     assert [
-        health.observe(line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)
+        health.observe(make_line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)
     ] == [""] * 9
 
 
-def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:
-    dead = line(step_halvings=MAX_HALVINGS, gradient_norm=0.0, confident_error_rate=1.0)
-    lines = [line(), dead, dead, dead]
+def test_training_monitor_joins_all_reasons_and_replays_from_metrics() -> None:
+    dead = make_line(step_halvings=MAX_HALVINGS, gradient_norm=0.0, confident_error_rate=1.0)
+    lines = [make_line(), dead, dead, dead]
     health = TrainingMonitor()
     assert [health.observe(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
     assert len(health.new_warnings()) == 3
     assert TrainingMonitor.replay(lines) == health
 
 
-def learned(
+def diagnose_learning(
     update: Update, policy: Any, oracle: Any = ADVANTAGE, loss: Any = all_actions_loss, n: int = 5
 ) -> list[str]:
     """What was said of each iteration on the tiny MDP."""
@@ -242,8 +249,8 @@ def learned(
     return [health.observe(SimpleNamespace(**asdict(one), **asdict(one.step))) for one in iterations]
 
 
-def test_a_policy_that_is_sure_and_wrong_from_the_start() -> None:
-    assert learned(RegularUpdate(), doing(WORST, 40.0), n=9)[-3:] == [
+def test_training_monitor_reports_a_confidently_wrong_initial_policy() -> None:
+    assert diagnose_learning(RegularUpdate(), make_confident_policy(WORST, 40.0), n=9)[-3:] == [
         CONFIDENTLY_WRONG,
         CONFIDENTLY_WRONG,
         CONFIDENTLY_WRONG,
@@ -251,7 +258,7 @@ def test_a_policy_that_is_sure_and_wrong_from_the_start() -> None:
 
 
 @dataclass
-class Ruin:
+class PolicyRuiningUpdate:
     """Learns, and from the third iteration on makes the policy sure of the worst."""
 
     inner: Update
@@ -261,22 +268,28 @@ class Ruin:
         self.n += 1
         step = self.inner(policy, *rest)
         if self.n > 2:
-            policy.load_state_dict(doing(WORST, 40.0).state_dict())
+            policy.load_state_dict(make_confident_policy(WORST, 40.0).state_dict())
         return step
 
 
-def test_a_gradient_that_vanishes() -> None:
+def test_training_monitor_reports_a_vanished_gradient() -> None:
     assert (
-        learned(Ruin(RegularUpdate()), linear_policy(None).float(), n=7)[-1]
+        diagnose_learning(PolicyRuiningUpdate(RegularUpdate()), linear_policy(None).float(), n=7)[-1]
         == f"{GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
     )  # type: ignore[arg-type]
 
 
-def test_steps_that_are_shortened_to_nothing() -> None:
+def test_training_monitor_reports_steps_shortened_to_nothing() -> None:
     broken = NaturalUpdate(
         solver=lambda s, gradient, damping: torch.full_like(gradient, torch.nan, dtype=torch.float64)
     )
-    assert learned(broken, linear_policy(None).float()) == ["", "", STEPS_SHORTENED, STEPS_SHORTENED, STEPS_SHORTENED]
+    assert diagnose_learning(broken, linear_policy(None).float()) == [
+        "",
+        "",
+        STEPS_SHORTENED,
+        STEPS_SHORTENED,
+        STEPS_SHORTENED,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -291,18 +304,18 @@ def test_steps_that_are_shortened_to_nothing() -> None:
         (ExponentiatedUpdate(), QStarOracle(TinyExpert()), all_actions_loss),
     ],
 )
-def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, loss: Any) -> None:
+def test_training_monitor_reports_nothing_on_a_converged_table(update: Update, oracle: Any, loss: Any) -> None:
     policy = linear_policy(None).float()
-    assert learned(update, policy, oracle, loss, n=150) == [""] * 150
+    assert diagnose_learning(update, policy, oracle, loss, n=150) == [""] * 150
     assert (policy.predict(np.eye(3, dtype=np.float32), deterministic=True)[0] == EXPERT).all()
 
 
-def test_an_examined_update_is_the_same_update() -> None:
+def test_update_with_diagnostics_changes_no_weights_and_no_state() -> None:
     policies = [linear_policy(1).float() for _ in range(2)]
     bare = RegularUpdate(0.1)
     examined = UpdateWithDiagnostics(RegularUpdate(0.1))
     for policy, update in zip(policies, (bare, examined), strict=True):
-        learned(update, policy, n=3)
+        diagnose_learning(update, policy, n=3)
     np.testing.assert_array_equal(flat(policies[0]), flat(policies[1]))
     assert all(torch.equal(w, examined.state()[name]) for name, w in bare.state().items())
     fresh = UpdateWithDiagnostics(RegularUpdate(0.1))
@@ -314,14 +327,14 @@ FEW = {"trajectories": 6, "horizon": 60, "validation_episodes": 5, "test_episode
 
 
 @pytest.mark.parametrize("method", ["aggrevated", "dagger", "reinforce"])
-def test_a_healthy_run_says_nothing(tmp_path: Path, method: str) -> None:
+def test_healthy_run_has_no_stalled_iterations(tmp_path: Path, method: str) -> None:
     run = train("cartpole", method, out=tmp_path / "run", iterations=10, trajectories=20, test_episodes=5)
     assert {line.stalled_reason for line in run.metrics()} == {""}  # and no warning, which would be an error here
     result = run.result()
     assert result is not None and result.stalled_iterations == 0
 
 
-def test_few_questions_that_find_no_mistake_are_no_vanished_gradient(tmp_path: Path) -> None:
+def test_run_with_few_queries_is_not_reported_as_stalled(tmp_path: Path) -> None:
     """One state of each roll-in is asked about, where the action taken mostly costs nothing; advice is learned from."""
     few = {"iterations": 15, "trajectories": 1, "query_steps": 1, "all_actions": False, "horizon": 60}
     way = [1, 2, 1, 0, 1, 0, 1, 0, 2, 1, 1, 0, 0, 2, 2, 0]
@@ -335,15 +348,17 @@ def test_few_questions_that_find_no_mistake_are_no_vanished_gradient(tmp_path: P
     assert {line.stalled_reason for line in lines} == {""}
 
 
-def always_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
+def make_policy_prefer_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
     """A start that makes a policy sure, and wrong at half of all states."""
     with torch.no_grad():
         policy.network[-1].bias.copy_(torch.tensor([60.0, -60.0]))
     return 0, 0
 
 
-def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RandomStartSettings, "begin", always_left)
+def test_stalled_run_warns_once_even_if_interrupted_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RandomStartSettings, "begin", make_policy_prefer_left)
     with pytest.warns(
         UserWarning, match="learning has died, sure and wrong: .* --update exponentiated has no step size"
     ) as told:
@@ -372,10 +387,10 @@ def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeyp
     assert lines[0] == lines[1] and lines[0][-1].stalled_reason == CONFIDENTLY_WRONG
 
 
-def test_the_command_says_so_on_standard_error(
+def test_train_command_prints_the_stall_warning_on_standard_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(RandomStartSettings, "begin", always_left)
+    monkeypatch.setattr(RandomStartSettings, "begin", make_policy_prefer_left)
     given = [word for name, value in FEW.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     out = tmp_path / "run"
     main(["train", "cartpole", "--update", "regular", "--iterations", "7", "--out", str(out), "--json", *given])

@@ -21,25 +21,30 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 COMMAND = [sys.executable, "-m", "aggrevated"]
 
 
-def heard() -> None:
+def reset_interrupt_handler() -> None:
     """In the background SIGINT is ignored, unless somebody says otherwise."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+def start_command(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+        [*COMMAND, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=reset_interrupt_handler,
     )
 
 
-def ended(process: subprocess.Popen[str]) -> dict[str, object]:
+def read_result(process: subprocess.Popen[str]) -> dict[str, object]:
     out, err = process.communicate()
     assert process.returncode == 0, err
     result: dict[str, object] = json.loads(out)
     return result
 
 
-def unkept(folder: Path) -> int:
+def count_unsaved_iterations(folder: Path) -> int:
     """How many iterations were written down, and are in no checkpoint."""
     lines = (folder / "metrics.jsonl").read_bytes().count(b"\n") if (folder / "metrics.jsonl").exists() else 0
     kept = [int(path.stem) for path in (folder / "checkpoints").glob("*.safetensors")]
@@ -47,10 +52,10 @@ def unkept(folder: Path) -> int:
 
 
 @pytest.mark.timeout(7200)
-def test_runs_that_are_killed_again_and_again_end_with_the_same_bits(tmp_path: Path) -> None:
+def test_run_killed_repeatedly_ends_with_the_same_weights(tmp_path: Path) -> None:
     train = ["train", "cartpole", "--update", "regular", *SETTINGS.split(), "--json", "--out"]
     began = time.monotonic()
-    expected = ended(start([*train, "whole"], tmp_path))
+    expected = read_result(start_command([*train, "whole"], tmp_path))
     whole = time.monotonic() - began
     chance = random.Random(0)
     kills = 0
@@ -59,9 +64,9 @@ def test_runs_that_are_killed_again_and_again_end_with_the_same_bits(tmp_path: P
     slowest = 0.0
     while kills < KILLS:  # some kills fall into the start-up, most into the work
         folder = tmp_path / f"killed-{runs}"
-        process = start([*train, f"killed-{runs}"], tmp_path)
+        process = start_command([*train, f"killed-{runs}"], tmp_path)
         while kills < KILLS:
-            before = unkept(folder)  # by the kill before, if this one comes too soon to do them again
+            before = count_unsaved_iterations(folder)  # by the kill before, if this one comes too soon to do them again
             time.sleep(chance.uniform(0.2, 0.9) * whole)
             if process.poll() is not None:
                 break
@@ -70,17 +75,17 @@ def test_runs_that_are_killed_again_and_again_end_with_the_same_bits(tmp_path: P
             process.send_signal(number)
             process.communicate()
             if process.returncode == 0:  # it ended while the signal was on its way
-                process = start(["resume", folder.name, "--json"], tmp_path)
+                process = start_command(["resume", folder.name, "--json"], tmp_path)
                 break
             slowest = max(slowest, time.monotonic() - sent)
             assert process.returncode in (-number, 128 + number) and slowest < 5, (number, process.returncode, slowest)
-            lost = max(lost, unkept(folder))
-            assert unkept(folder) <= EVERY, number
-            assert number == signal.SIGKILL or unkept(folder) in (0, before), number
+            lost = max(lost, count_unsaved_iterations(folder))
+            assert count_unsaved_iterations(folder) <= EVERY, number
+            assert number == signal.SIGKILL or count_unsaved_iterations(folder) in (0, before), number
             kills += 1
             made = (folder / "config.json").exists()
-            process = start(["resume", folder.name, "--json"] if made else [*train, folder.name], tmp_path)
-        result = ended(process)
+            process = start_command(["resume", folder.name, "--json"] if made else [*train, folder.name], tmp_path)
+        result = read_result(process)
         runs += 1
         for name in ("weights_sha256", "test_return", "best_return", "simulator_steps", "oracle_queries"):
             assert result[name] == expected[name], name

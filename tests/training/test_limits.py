@@ -21,19 +21,19 @@ from aggrevated.training.limits import extend_limits
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
 from aggrevated.training.trainer import run_to_end
-from helpers import gymnasium_environments as surroundings
+from helpers import gymnasium_environments
 from helpers.command_line import failure, said
 from helpers.small_runs import SMALL, create_and_run, make_small_config, stop_after, without_time
 
 LIMITED = {name: value for name, value in SMALL.items() if name != "iterations"}
 
 
-def limited(method: str = "aggrevated", **given: Any) -> Config:
+def make_limited_config(method: str = "aggrevated", **given: Any) -> Config:
     """The config of a small run that some limit ends."""
     return resolve_config("cartpole", method, **{**LIMITED, "update": "regular", **given})
 
 
-def costs(lines: list[Metrics], name: str) -> list[int]:
+def costs_per_iteration(lines: list[Metrics], name: str) -> list[int]:
     """What each iteration took of it."""
     counts = [getattr(line, name) for line in lines]
     return [now - before for before, now in zip([0, *counts[:-1]], counts, strict=True)]
@@ -42,32 +42,37 @@ def costs(lines: list[Metrics], name: str) -> list[int]:
 @pytest.mark.parametrize(
     ("limit", "counted", "most"), [("budget", "simulator_steps", 2000), ("queries", "oracle_queries", 2000)]
 )
-def test_a_run_ends_where_another_iteration_would_not_fit(tmp_path: Path, limit: str, counted: str, most: int) -> None:
-    run, result = create_and_run(tmp_path / "run", limited(**{limit: most}))
+def test_run_ends_where_another_iteration_would_exceed_the_limit(
+    tmp_path: Path, limit: str, counted: str, most: int
+) -> None:
+    run, result = create_and_run(tmp_path / "run", make_limited_config(**{limit: most}))
     lines = run.metrics()
     spent = getattr(result, counted)
-    last = costs(lines, counted)[-1]
+    last = costs_per_iteration(lines, counted)[-1]
     assert result.ended_by == limit and result.iterations == len(lines) > 3
     assert most - last < spent <= most + last
-    for line, cost in zip(lines[:-1], costs(lines, counted)[:-1], strict=True):
+    for line, cost in zip(lines[:-1], costs_per_iteration(lines, counted)[:-1], strict=True):
         assert getattr(line, counted) + cost <= most
     assert run.config.loop.iterations == UNLIMITED and Run.open(run.folder).result() == result
 
 
-def test_of_several_ends_the_first_is_the_end(tmp_path: Path) -> None:
+def test_run_with_several_limits_ends_at_the_first(tmp_path: Path) -> None:
     both = {"budget": 2000, "queries": 2000, "iterations": 3}
-    assert create_and_run(tmp_path / "n", limited(**both))[1].ended_by == "iterations"
-    assert create_and_run(tmp_path / "q", limited(**both | {"iterations": 99, "queries": 600}))[1].ended_by == "queries"
-    run, result = create_and_run(tmp_path / "b", limited(**both | {"iterations": 99, "budget": 600}))
+    assert create_and_run(tmp_path / "n", make_limited_config(**both))[1].ended_by == "iterations"
+    assert (
+        create_and_run(tmp_path / "q", make_limited_config(**both | {"iterations": 99, "queries": 600}))[1].ended_by
+        == "queries"
+    )
+    run, result = create_and_run(tmp_path / "b", make_limited_config(**both | {"iterations": 99, "budget": 600}))
     assert result.ended_by == "budget" and run.config.loop.iterations == 99
 
 
 @pytest.mark.parametrize("validate_every", [1, 3])
 @pytest.mark.parametrize("update", ["regular", "exponentiated"])
-def test_stopped_and_resumed_it_ends_at_the_same_iteration_with_the_same_bits(
+def test_run_with_budget_resumes_to_the_same_iteration_and_weights(
     tmp_path: Path, update: str, validate_every: int
 ) -> None:
-    config = limited(update=update, budget=1500, validate_every=validate_every)
+    config = make_limited_config(update=update, budget=1500, validate_every=validate_every)
     whole, expected = create_and_run(tmp_path / "whole", config)
     broken = Run.create(tmp_path / "broken", config)
     for iterations in (1, 2, 1):
@@ -83,10 +88,10 @@ def test_stopped_and_resumed_it_ends_at_the_same_iteration_with_the_same_bits(
 
 
 @pytest.mark.parametrize("validate_every", [1, 4])
-def test_with_more_it_is_as_if_it_had_been_allowed_more_at_first(tmp_path: Path, validate_every: int) -> None:
+def test_extend_limits_ends_as_a_run_with_the_larger_budget(tmp_path: Path, validate_every: int) -> None:
     often = {"validate_every": validate_every}
-    whole, expected = create_and_run(tmp_path / "whole", limited(budget=2500, **often))
-    run, first = create_and_run(tmp_path / "run", limited(budget=1000, **often))
+    whole, expected = create_and_run(tmp_path / "whole", make_limited_config(budget=2500, **often))
+    run, first = create_and_run(tmp_path / "run", make_limited_config(budget=1000, **often))
     for more in (1600, 2500):
         result = run_to_end(extend_limits(Run.open(run.folder), budget=more))
     assert first.iterations < result.iterations == expected.iterations
@@ -96,9 +101,9 @@ def test_with_more_it_is_as_if_it_had_been_allowed_more_at_first(tmp_path: Path,
     assert Run.open(run.folder).config == whole.config
 
 
-def test_the_last_policy_is_a_candidate_too(tmp_path: Path) -> None:
+def test_run_with_budget_validates_its_last_policy(tmp_path: Path) -> None:
     """With ten iterations between validations and fewer in all: only the first policy was validated before."""
-    run, result = create_and_run(tmp_path / "run", limited(budget=1500, validate_every=10))
+    run, result = create_and_run(tmp_path / "run", make_limited_config(budget=1500, validate_every=10))
     assert 1 < result.iterations < 10 and run.metrics()[-1].best_return == result.initial_return
     assert result.best_return > result.initial_return
     weights, _ = load_checksummed(run.folder / f"checkpoints/{result.iterations:06d}.safetensors")
@@ -108,26 +113,26 @@ def test_the_last_policy_is_a_candidate_too(tmp_path: Path) -> None:
     )
 
 
-def test_a_result_of_less_does_not_count(tmp_path: Path) -> None:
-    run, _ = create_and_run(tmp_path / "run", limited(budget=1000))
+def test_run_with_extended_budget_has_no_result_until_it_ends(tmp_path: Path) -> None:
+    run, _ = create_and_run(tmp_path / "run", make_limited_config(budget=1000))
     stop_after(extend_limits(run, budget=4000), 1)
     again = Run.open(run.folder)
     assert again.config.loop.budget == 4000 and again.result() is None
     assert run_to_end(again).ended_by == "budget" and again.result() is not None
 
 
-def test_a_start_that_takes_it_all_is_the_whole_run(tmp_path: Path) -> None:
-    config = limited(start="supervised", start_steps=5, budget=100)
+def test_run_ends_after_a_start_that_spends_the_budget(tmp_path: Path) -> None:
+    config = make_limited_config(start="supervised", start_steps=5, budget=100)
     run, result = create_and_run(tmp_path / "run", config)
     assert result.iterations == 0 and result.ended_by == "budget" and run.metrics() == []
     assert result.start_simulator_steps == result.simulator_steps > 100
     assert digest_tensors(run.policy.state_dict()) == result.weights_sha256 and run_to_end(run) == result
-    _, whole = create_and_run(tmp_path / "whole", limited(start="supervised", start_steps=5, budget=1500))
+    _, whole = create_and_run(tmp_path / "whole", make_limited_config(start="supervised", start_steps=5, budget=1500))
     assert run_to_end(extend_limits(run, budget=1500)).weights_sha256 == whole.weights_sha256
 
 
-def test_what_is_less_or_changes_nothing_is_refused(tmp_path: Path) -> None:
-    run, result = create_and_run(tmp_path / "run", limited(budget=1000))
+def test_extend_limits_refuses_less_and_limits_that_change_nothing(tmp_path: Path) -> None:
+    run, result = create_and_run(tmp_path / "run", make_limited_config(budget=1000))
     with pytest.raises(UsageError, match=r"--budget is 900, but must be at least the 1,000 of"):
         extend_limits(run, budget=900)
     with pytest.raises(UsageError, match=rf"--queries is 7, but must be at least the {result.oracle_queries:,} of"):
@@ -140,17 +145,20 @@ def test_what_is_less_or_changes_nothing_is_refused(tmp_path: Path) -> None:
     assert run_to_end(extend_limits(fixed, budget=100_000, iterations=8)).iterations == 8
 
 
-def test_a_limit_that_nothing_is_spent_of_ends_nothing_and_is_refused(tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", limited("reinforce", queries=100))
+def test_run_refuses_a_query_limit_when_the_oracle_makes_no_queries(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", make_limited_config("reinforce", queries=100))
     with pytest.raises(UsageError, match=r"took no questions to the oracle: --queries alone will not end it"):
         run_to_end(run)
     assert run_to_end(extend_limits(Run.open(run.folder), iterations=3)).iterations == 3
 
 
-def test_nothing_falls_to_an_end_that_is_open() -> None:
-    assert limited(anneal_iterations=-1, iterations=50, budget=1000).update.to_values()["anneal_iterations"] == 50
+def test_annealing_to_the_end_is_refused_when_the_end_is_unknown() -> None:
+    assert (
+        make_limited_config(anneal_iterations=-1, iterations=50, budget=1000).update.to_values()["anneal_iterations"]
+        == 50
+    )
     with pytest.raises(UsageError, match="--anneal-iterations is -1, to an end that --budget or --queries leave open"):
-        limited(anneal_iterations=-1, budget=1000)
+        make_limited_config(anneal_iterations=-1, budget=1000)
     usual = {"update": "regular", "policy": "lstm"}
     assert resolve_config("algebra", **usual).update.to_values()["anneal_iterations"] > 0
     open_ended = resolve_config("algebra", **usual, budget=10_000)
@@ -158,15 +166,15 @@ def test_nothing_falls_to_an_end_that_is_open() -> None:
     assert resolve_config("cartpole", "loki", budget=1000).reinforcement.to_values()["imitation_max"] == 10
 
 
-def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path) -> None:
-    run, result = create_and_run(tmp_path / "run", limited(budget=1000, anneal_iterations=2))
+def test_extend_limits_refuses_a_run_annealed_to_zero(tmp_path: Path) -> None:
+    run, result = create_and_run(tmp_path / "run", make_limited_config(budget=1000, anneal_iterations=2))
     assert result.iterations > 2
     with pytest.raises(UsageError, match="has fallen to 0 after 2 iterations"):
         extend_limits(run, budget=2000)
 
 
-def test_several_runs_side_by_side_end_each_by_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = [Run.create(tmp_path / str(seed), limited(budget=1000, seed=seed)) for seed in range(2)]
+def test_parallel_runs_end_by_their_own_budgets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [Run.create(tmp_path / str(seed), make_limited_config(budget=1000, seed=seed)) for seed in range(2)]
     results = run_in_parallel(runs, IN_PROCESS, ignore_numerics=False)
     assert [result.ended_by for result in results] == ["budget"] * 2
     assert "% of each run: 200/200, 2 of 2 runs ended" in capsys.readouterr().err
@@ -177,13 +185,13 @@ def test_several_runs_side_by_side_end_each_by_its_own(tmp_path: Path, capsys: p
     assert all(a.iterations < b.iterations and b.budget == 2000 for a, b in zip(results, more, strict=True))
 
 
-def test_a_budget_in_python(tmp_path: Path) -> None:
+def test_train_accepts_a_budget(tmp_path: Path) -> None:
     run = train("cartpole", budget=5000, out=tmp_path / "run", test_episodes=5)
     result = run.result()
     assert result is not None and 2500 < result.simulator_steps <= 5000 + 2500
 
 
-def test_a_budget_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_and_resume_commands_accept_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [f"--{name.replace('_', '-')}={value}" for name, value in LIMITED.items()]
     train = ["train", "cartpole", "--update", "regular", *words, "--json", "--out"]
     first = json.loads(said([*train, str(tmp_path / "run"), "--budget", "1000"], capsys))
@@ -197,23 +205,29 @@ def test_a_budget_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("budget", [3_000, 40_000])
-def test_a_budget_buys_ten_iterations_and_what_one_costs_at_most_is_said(tmp_path: Path, budget: int) -> None:
+def test_budget_affords_ten_iterations_and_the_maximum_cost_of_one_is_said(tmp_path: Path, budget: int) -> None:
     """Whose episodes all last 30 steps: at 3,000 the usual 33 roll-ins, with 3 roll-outs from 2 steps each, are one."""
     said: list[str] = []
     run = train(
-        lambda: surroundings.Corridor(99), expert=surroundings.act, out=tmp_path / "run", say=said.append,
-        horizon=30, budget=budget, validation_episodes=5, test_episodes=5,
-    )  # fmt: skip
+        lambda: gymnasium_environments.Corridor(99),
+        expert=gymnasium_environments.act,
+        out=tmp_path / "run",
+        say=said.append,
+        horizon=30,
+        budget=budget,
+        validation_episodes=5,
+        test_episodes=5,
+    )
     result = run.result()
     assert result is not None and result.iterations >= 10 and result.simulator_steps <= budget
     most = run.config.loop.trajectories * (30 + 3 * 2 * 30)
     assert f"an iteration takes at most {most:,} simulator steps" in said[-1]
-    assert max(costs(run.metrics(), "simulator_steps")) <= most
+    assert max(costs_per_iteration(run.metrics(), "simulator_steps")) <= most
     given = resolve_config(run.config.task, horizon=30, budget=budget, trajectories=33)
     assert given.loop.trajectories == 33
 
 
-def test_questions_buy_ten_iterations_too_and_of_shipped_tasks_it_is_said() -> None:
+def test_query_limit_affords_ten_iterations_and_builtin_tasks_say_the_cost() -> None:
     config = resolve_config("cartpole", queries=1500, horizon=60)
     assert config.loop.trajectories == 2 and resolve_config("cartpole", horizon=60).loop.trajectories > 2
     assert describe_config(config) == ["an iteration takes at most 120 questions to the oracle"]

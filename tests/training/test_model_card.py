@@ -32,7 +32,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize(("task", "method", "given"), CONFIGS.values(), ids=CONFIGS)
-def test_the_command_asks_for_the_same_run(task, method, given):
+def test_training_command_parses_to_the_same_config(task, method, given):
     config = resolve_config(task, method, **given)
     command = training_command(config)
     assert command.startswith(f"aggrevated train {task}")
@@ -40,7 +40,7 @@ def test_the_command_asks_for_the_same_run(task, method, given):
     assert len(command.split()) <= 3 + 2 * (len(given) + 2)  # what follows is not said
 
 
-def test_a_card_says_what_from_whom_and_how_good(run):
+def test_model_card_has_task_expert_scores_and_command(run):
     card = policy_metadata(run)
     result = run.result()
     assert card["task"] == "cartpole" and card["method"] == "dagger" and card["expert"] == "cartpole"
@@ -53,7 +53,7 @@ def test_a_card_says_what_from_whom_and_how_good(run):
     assert f"{card['test_return']:.4g} ± {card['test_standard_error']:.2g} (it)" in text
 
 
-def test_a_run_that_has_not_ended_says_so(run, tmp_path):
+def test_model_card_of_an_unfinished_run_says_so(run, tmp_path):
     from dataclasses import replace
 
     longer = replace(run, config=run.config.with_settings(iterations=9))
@@ -62,7 +62,7 @@ def test_a_run_that_has_not_ended_says_so(run, tmp_path):
     assert "the run has not ended" in make_model_card(longer)
 
 
-def test_an_experts_file_is_named_without_where_it_lies(tmp_path):
+def test_training_command_names_an_expert_file_without_its_folder(tmp_path):
     import shutil
 
     from aggrevated.experts import loading
@@ -78,13 +78,13 @@ def push(observation):
     return 0 if observation[1] < 0 else 2
 
 
-def test_an_environment_of_ones_own_is_named_with_what_was_said_of_it():
+def test_training_command_names_a_custom_environment_with_its_settings():
     expert = f"{__name__}:push"
     config = resolve_config("MountainCar-v0", expert=expert, horizon=40, iterations=3)
     assert training_command(config) == f"aggrevated train MountainCar-v0 --horizon 40 --expert {expert} --iterations 3"
 
 
-def test_what_has_no_name_to_type_is_a_line_of_python():
+def test_training_command_of_unnamed_objects_is_python_code():
     config = resolve_config(as_task("MountainCar-v0", lambda observation: push(observation)), horizon=40, iterations=3)
     command = training_command(config)
     assert command.startswith("aggrevated.train('MountainCar-v0', expert=") and "horizon=40, iterations=3" in command

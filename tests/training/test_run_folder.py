@@ -41,7 +41,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("method", "update"), ROWS)
-def test_every_method_runs_and_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str) -> None:
+def test_run_of_every_method_resumes_bit_for_bit(tmp_path: Path, method: str, update: str) -> None:
     assert_resume_is_bit_identical(tmp_path, make_small_config(method, update), 3, 2)
 
 
@@ -55,7 +55,7 @@ def test_every_method_runs_and_resumes_with_the_same_bits(tmp_path: Path, method
     ],
 )
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window"])
-def test_policies_with_a_memory_resume_with_the_same_bits(
+def test_run_with_recurrent_or_window_policy_resumes_bit_for_bit(
     tmp_path: Path, policy: str, method: str, update: str, horizon: int
 ) -> None:
     """With an expert that often acts, so that episodes end at different times and the memory has lanes to drop."""
@@ -78,22 +78,20 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
         ("loki", {"reinforcement": "critic", "imitation_max": 9}),  # still imitating: the critic learns beside it
     ],
 )
-def test_a_critic_is_in_the_checkpoint(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
+def test_run_with_critic_saves_it_and_resumes_bit_for_bit(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
     assert_resume_is_bit_identical(tmp_path, make_small_config(method, **given), 3, 2)
     tensors, _ = load_checksummed(tmp_path / "whole/checkpoints/000006.safetensors")
     assert any(name.startswith("oracle.") and name.endswith("network.0.weight") for name in tensors)
 
 
-def test_a_critic_that_forgets_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_check_notices_a_critic_that_is_not_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CriticOracle, "restore", lambda self, state: None)
     with pytest.raises(AssertionError):
         assert_resume_is_bit_identical(tmp_path, make_small_config("tnpg", oracle="critic"), 3)
 
 
 @pytest.mark.parametrize(("method", "update"), [("reinforce", "regular"), ("tnpg", "natural")])
-def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
-    tmp_path: Path, method: str, update: str
-) -> None:
+def test_reinforcement_learning_run_with_lstm_resumes_bit_for_bit(tmp_path: Path, method: str, update: str) -> None:
     few = SMALL | {"iterations": 3, "trajectories": 4, "test_episodes": 10}
     assert_resume_is_bit_identical(
         tmp_path, resolve_config("cartpole", method, update=update, policy="lstm", **few), 1, 1
@@ -103,7 +101,7 @@ def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
 FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episodes": 5}
 
 
-def on_hopper(method: str = "aggrevated", **given: Any) -> Config:
+def make_hopper_config(method: str = "aggrevated", **given: Any) -> Config:
     """The config of a short run of Hopper, and of its supervised start where it has one."""
     supervised = resolve_config("hopper", method, **given).start.name == "supervised"
     return resolve_config("hopper", method, **FEW, **given, **({"start_steps": 20} if supervised else {}))
@@ -122,8 +120,8 @@ def on_hopper(method: str = "aggrevated", **given: Any) -> Config:
         ("thor", "natural", {"planning_horizon": 3}),
     ],
 )
-def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str, given: dict[str, Any]) -> None:
-    config = on_hopper(method, update=update, iterations=4, checkpoint_every=1, **given)
+def test_hopper_run_resumes_bit_for_bit(tmp_path: Path, method: str, update: str, given: dict[str, Any]) -> None:
+    config = make_hopper_config(method, update=update, iterations=4, checkpoint_every=1, **given)
     assert_resume_is_bit_identical(tmp_path, config, 2)
     lines = Run.open(tmp_path / "whole").metrics()
     assert len({line.kl for line in lines}) == 4 and all(line.kl > 0 for line in lines)  # it did learn
@@ -134,20 +132,20 @@ def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: 
 
 
 @pytest.mark.parametrize("update", ["exponentiated", "natural"])
-def test_the_bits_of_hopper_do_not_depend_on_the_threads(
+def test_hopper_run_weights_do_not_depend_on_the_number_of_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str
 ) -> None:
     found = set()
     for threads in ("1", "3"):
         monkeypatch.setenv(THREADS_VARIABLE, threads)
-        config = on_hopper(update=update, iterations=2, query_steps=3)
+        config = make_hopper_config(update=update, iterations=2, query_steps=3)
         found.add(create_and_run(tmp_path / threads, config)[1].weights_sha256)
     assert len(found) == 1
 
 
-def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
+def test_hopper_run_counts_all_steps_and_queries(tmp_path: Path) -> None:
     """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
-    config = on_hopper(update="natural", iterations=2, query_steps=3)
+    config = make_hopper_config(update="natural", iterations=2, query_steps=3)
     run, result = create_and_run(tmp_path / "run", config)
     assert result.oracle_queries == 40 + 2 * 4 * 3
     assert result.simulator_steps - result.oracle_steps == 40 + 2 * 40
@@ -157,7 +155,7 @@ def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("update", ["exponentiated", "regular"])
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window", "mlp"])
-def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str, update: str) -> None:
+def test_run_policy_has_the_class_and_weights_of_its_config(tmp_path: Path, policy: str, update: str) -> None:
     """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
     few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
     run, result = create_and_run(
@@ -172,19 +170,19 @@ def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str, update:
 
 
 @pytest.mark.parametrize("policy", ["lstm", "gru"])
-def test_a_recurrent_policy_has_one_width(policy: str) -> None:
+def test_recurrent_policy_refuses_several_widths(policy: str) -> None:
     with pytest.raises(UsageError, match=f"--hidden is .* one width for the policy {policy}"):
         resolve_config("acrobot-partial", "aggrevated", policy=policy, hidden=(16, 16))
 
 
-def test_more_iterations_continue_the_same_run(tmp_path: Path) -> None:
+def test_run_with_more_iterations_continues_to_the_same_weights(tmp_path: Path) -> None:
     _, expected = create_and_run(tmp_path / "long", make_small_config(iterations=8))
     run, _ = create_and_run(tmp_path / "short", make_small_config(iterations=4))
     longer = replace(run, config=run.config.with_settings(iterations=8))
     assert run_to_end(longer).weights_sha256 == expected.weights_sha256
 
 
-def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
+def test_run_folder_has_all_documented_files_and_fields(tmp_path: Path) -> None:
     run, result = create_and_run(tmp_path / "run", make_small_config())
     names = {path.name for path in run.folder.iterdir()}
     assert {"config.json", "metrics.jsonl", "checkpoints", "policy.safetensors", "result.json"} <= names
@@ -201,14 +199,14 @@ def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
     )
 
 
-def test_another_seed_gives_other_bits(tmp_path: Path) -> None:
+def test_runs_with_different_seeds_have_different_weights(tmp_path: Path) -> None:
     hashes = {create_and_run(tmp_path / str(seed), make_small_config(seed=seed))[1].weights_sha256 for seed in range(3)}
     assert len(hashes) == 3
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count: int) -> None:
+def test_run_skips_damaged_checkpoints_with_a_warning(tmp_path: Path, damage: str, count: int) -> None:
     sentences: list[str] = []
     run, expected = create_and_run(tmp_path / "run", make_small_config())
     newest = sorted((run.folder / "checkpoints").iterdir(), reverse=True)
@@ -223,7 +221,7 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count:
     assert any("starting it over" in sentence for sentence in sentences) == (count == 3)
 
 
-def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
+def test_run_repairs_a_truncated_metrics_file(tmp_path: Path) -> None:
     run, expected = create_and_run(tmp_path / "run", make_small_config())
     lines = without_time(run.metrics())
     path = run.folder / "metrics.jsonl"
@@ -234,7 +232,7 @@ def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("update", "own"), [("natural", {"damping": 3.0}), ("exponentiated", {"temperature": 0.3})])
-def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str, Any]) -> None:
+def test_run_refuses_a_changed_config(tmp_path: Path, update: str, own: dict[str, Any]) -> None:
     run, _ = create_and_run(tmp_path / "run", make_small_config(update=update))
     (run.folder / "result.json").unlink()
     for settings in (own, {"hidden": (32,)}):
@@ -250,7 +248,7 @@ def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str,
     ("there", "words"),
     [({"numpy": "1.0"}, r"numpy 1\.0 \(here "), ({KERNEL_OUTPUTS_KEY: "0"}, "a processor whose sums round otherwise")],
 )
-def test_a_run_of_another_machine_is_refused_but_for_anyway(
+def test_run_of_another_machine_is_refused_without_ignore_numerics(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], words: str
 ) -> None:
     run = Run.create(tmp_path / "run", make_small_config())
@@ -265,21 +263,21 @@ def test_a_run_of_another_machine_is_refused_but_for_anyway(
     run_to_end(Run.open(run.folder))  # which has ended here
 
 
-def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:
+def test_run_moved_to_another_folder_reports_the_new_folder(tmp_path: Path) -> None:
     run, _ = create_and_run(tmp_path / "run", make_small_config())
     moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
     assert run_to_end(moved).run_folder == str(tmp_path / "elsewhere")
 
 
-def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) -> None:
-    def closed(_: object) -> None:
+def test_run_does_not_blame_its_folder_for_errors_of_callbacks(tmp_path: Path) -> None:
+    def raise_broken_pipe(_: object) -> None:
         raise BrokenPipeError(32, "Broken pipe")
 
     with pytest.raises(BrokenPipeError):
-        run_to_end(Run.create(tmp_path / "run", make_small_config()), closed)
+        run_to_end(Run.create(tmp_path / "run", make_small_config()), raise_broken_pipe)
 
 
-def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
+def test_run_refuses_another_expert_under_the_same_name(tmp_path: Path) -> None:
     weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     save_checksummed(tmp_path / "mine.safetensors", weights, card)
     run = Run.create(tmp_path / "run", make_small_config(expert=str(tmp_path / "mine.safetensors")))
@@ -289,7 +287,7 @@ def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
         run_to_end(Run.open(run.folder))  # a config keeps the expert that it has loaded
 
 
-def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
+def test_run_with_more_iterations_has_no_result_until_it_ends(tmp_path: Path) -> None:
     run, result = create_and_run(tmp_path / "run", make_small_config(iterations=4))
     longer = replace(run, config=run.config.with_settings(iterations=40))
     stop_after(longer, 3)
@@ -304,7 +302,7 @@ def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
     assert Run.open(run.folder).config.loop.iterations == 40
 
 
-def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
+def test_run_refuses_an_existing_folder_and_a_second_writer(tmp_path: Path) -> None:
     run, _ = create_and_run(tmp_path / "run", make_small_config())
     with pytest.raises(UsageError, match="exists already"):
         Run.create(run.folder, run.config)
@@ -314,13 +312,13 @@ def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
         check_folder_unused(tmp_path)
 
 
-def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:
+def test_run_create_leaves_no_folder_when_it_fails(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="maps 6 observations to 3 actions, but cartpole has 4 and 2"):
         Run.create(tmp_path / "run", make_small_config(expert="acrobot"))
     assert not (tmp_path / "run").exists()
 
 
-def test_a_chosen_policy_that_was_removed_is_written_again(tmp_path: Path) -> None:
+def test_run_rewrites_a_removed_policy(tmp_path: Path) -> None:
     run, expected = create_and_run(tmp_path / "run", make_small_config())
     (run.folder / "policy.safetensors").unlink()
     again = run_to_end(Run.open(str(run.folder)))

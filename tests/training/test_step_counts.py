@@ -36,7 +36,7 @@ from helpers.tiny_mdp import Array, Home, Walk, random_policy
 
 
 @dataclass(frozen=True)
-class Counted(Walk):
+class CountingWalk(Walk):
     """The walk, which counts its steps; every fifth start ends in a simulation that diverges at once."""
 
     horizon: int = 12
@@ -49,13 +49,13 @@ class Counted(Walk):
         return following, np.where(np.abs(state[:, 0] - 2 / 3) < 1e-9, np.nan, cost), done
 
 
-class CountedEnv(CartPoleEnv):
+class CountingCartPole(CartPoleEnv):
     """Gymnasium's CartPole, which counts the steps of all its copies."""
 
     steps = 0
 
     def step(self, action: Any) -> Any:
-        CountedEnv.steps += 1
+        CountingCartPole.steps += 1
         return super().step(action)
 
 
@@ -74,7 +74,7 @@ class Balance:
         return (seen[:, 2] + seen[:, 3] > 0).astype(np.int64)
 
 
-def learned(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
+def train_learner(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
     """A learner after a supervised start and some iterations with roll-outs of the expert."""
     policy = random_policy(simulator, "mlp", (4,), seed=0)
     steps, queries = pretrain_policy(policy, simulator, expert, demonstrations=6, steps=2)
@@ -87,10 +87,10 @@ def learned(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
     return learner
 
 
-def test_every_step_is_on_the_bill_also_of_what_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learner_counts_every_simulator_step_including_diverged_trajectories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aggrevated.collection.MAX_DIVERGED_FRACTION", 0.5)
-    simulator = Counted()
-    learner = learned(simulator, Home())
+    simulator = CountingWalk()
+    learner = train_learner(simulator, Home())
     assert learner.diverged_trajectories > 0
     assert sum(simulator.lanes) == learner.simulator_steps + learner.validation_steps
     assert 0 < learner.start_simulator_steps < learner.simulator_steps - learner.oracle_steps
@@ -99,25 +99,25 @@ def test_every_step_is_on_the_bill_also_of_what_diverged(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("live", [256, 3])
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_every_step_of_an_environment_is_on_the_bill_replays_included(live: int, wrapped: bool) -> None:
-    bare = GymnasiumSimulator(CountedEnv, 15, live=live)
+def test_learner_counts_every_environment_step_including_replays(live: int, wrapped: bool) -> None:
+    bare = GymnasiumSimulator(CountingCartPole, 15, live=live)
     simulator = (
         PartialObservationSimulator(bare, lambda state: bare.observe(state)[:, 2:], POLE, "partial")
         if wrapped
         else bare
     )
-    CountedEnv.steps = 0
+    CountingCartPole.steps = 0
     proof = bare.replayed_steps()
-    learner = learned(simulator, Balance(bare))
-    assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
+    learner = train_learner(simulator, Balance(bare))
+    assert CountingCartPole.steps == learner.simulator_steps + learner.validation_steps
     assert count_replayed_steps(simulator) > proof > 0
 
 
-def test_with_few_live_environments_lanes_go_in_blocks_to_the_same_end() -> None:
+def test_few_live_environments_give_the_same_trajectories_in_blocks() -> None:
     bills = []
     found_by = []
     for live in (256, 2):
-        simulator = GymnasiumSimulator(CountedEnv, 15, live=live)
+        simulator = GymnasiumSimulator(CountingCartPole, 15, live=live)
         found = roll_in(
             simulator, RollInPolicy(Balance(simulator), None, 1.0), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
         )
@@ -134,20 +134,20 @@ def test_with_few_live_environments_lanes_go_in_blocks_to_the_same_end() -> None
     assert told.simulator_steps == told_too.simulator_steps == 2 * 5 * 15 * 15  # there, and on to the end
 
 
-def test_own_snapshots_need_no_replay() -> None:
+def test_environment_with_its_own_snapshots_needs_no_replay() -> None:
     simulator = GymnasiumSimulator(
-        CountedEnv,
+        CountingCartPole,
         15,
         get_state=lambda env: np.array(env.unwrapped.state),
         set_state=lambda env, state: setattr(env.unwrapped, "state", state),
     )
-    CountedEnv.steps = 0
-    learner = learned(simulator, Balance(simulator))
-    assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
+    CountingCartPole.steps = 0
+    learner = train_learner(simulator, Balance(simulator))
+    assert CountingCartPole.steps == learner.simulator_steps + learner.validation_steps
     assert count_replayed_steps(simulator) == count_replayed_steps(CartPole()) == 0
 
 
-def test_what_a_validator_of_ones_own_took_is_counted_if_it_says_so() -> None:
+def test_learner_counts_steps_that_a_custom_validator_reports() -> None:
     for validate, expected in ((lambda policy: ValidationScore(1.0, 10), 30), (lambda policy: 1.0, 0)):
         learner = Learner(random_policy(Walk(), "mlp", (4,), seed=0), RegularUpdate())
         oracle = MonteCarloOracle(Walk(), Home(), steps=1)
@@ -156,7 +156,7 @@ def test_what_a_validator_of_ones_own_took_is_counted_if_it_says_so() -> None:
         assert type(learner.best.best_return) is float
 
 
-def test_a_validated_return_is_a_number_that_can_be_sent() -> None:
+def test_validation_score_is_a_number_that_can_be_pickled() -> None:
     found = pickle.loads(pickle.dumps(ValidationScore(2.5, 7)))
     assert (found, found + 1, found.steps) == (2.5, 3.5, 7)
 
@@ -164,15 +164,15 @@ def test_a_validated_return_is_a_number_that_can_be_sent() -> None:
 FEW = {"iterations": 4, "trajectories": 4, "validation_episodes": 6, "test_episodes": 5, "validate_every": 2}
 
 
-def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_metrics_count_every_simulator_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lanes = []
     step = CartPole.step
 
-    def counted(self: CartPole, state: Array, action: Array) -> Any:
+    def count_step(self: CartPole, state: Array, action: Array) -> Any:
         lanes.append(len(state))
         return step(self, state, action)
 
-    monkeypatch.setattr(CartPole, "step", counted)
+    monkeypatch.setattr(CartPole, "step", count_step)
     monkeypatch.setattr(roll_in_module, "try_compiled_rollout", lambda *_, **__: None)  # they are counted elsewhere
     by_then: list[tuple[int, Metrics]] = []
     rolled_out = {"oracle": "monte-carlo", "query_steps": 2, "start": "supervised", "start_steps": 2, "horizon": 20}
@@ -192,29 +192,27 @@ def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(("live", "oracle"), [(256, "monte-carlo"), (2, "monte-carlo"), (2, "lols")])
-def test_the_bill_of_a_run_is_all_that_its_environments_did_but_proof_and_test(
-    tmp_path: Path, live: int, oracle: str
-) -> None:
+def test_run_metrics_count_every_environment_step_except_proof_and_test(tmp_path: Path, live: int, oracle: str) -> None:
     made: list[GymnasiumSimulator] = []
 
     def make(horizon: int) -> GymnasiumSimulator:
-        made.append(GymnasiumSimulator(CountedEnv, horizon, live=live))
+        made.append(GymnasiumSimulator(CountingCartPole, horizon, live=live))
         return made[-1]
 
-    CountedEnv.steps = 0
+    CountingCartPole.steps = 0
     by_then = []
     world = ControlProblem(make=make, make_expert=Balance, horizon=12)
     task = Task(name="counted", title="Counted", problem=world, oracle=oracle)
     settings = {**FEW, "query_steps": 2, "start": "supervised", "start_steps": 2}
-    train(task, out=tmp_path / "run", progress=lambda line: by_then.append((CountedEnv.steps, line)), **settings)
+    train(task, out=tmp_path / "run", progress=lambda line: by_then.append((CountingCartPole.steps, line)), **settings)
     proofs = sum(simulator.proof_steps for simulator in made)
     assert len(by_then) == 4
     for steps, line in by_then:
         assert steps == line.simulator_steps + line.validation_steps + proofs
-    assert CountedEnv.steps > by_then[-1][0]  # the test at the end is on no bill
+    assert CountingCartPole.steps > by_then[-1][0]  # the test at the end is on no bill
 
 
-def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
+def test_run_metrics_with_replays_are_the_same_after_an_interruption(tmp_path: Path) -> None:
     class StoppedError(Exception):
         pass
 
@@ -223,7 +221,7 @@ def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
             raise StoppedError
 
     world = ControlProblem(
-        make=lambda horizon: GymnasiumSimulator(CountedEnv, horizon, live=3), make_expert=Balance, horizon=10
+        make=lambda horizon: GymnasiumSimulator(CountingCartPole, horizon, live=3), make_expert=Balance, horizon=10
     )
     few = FEW | {"query_steps": 2, "checkpoint_every": 2}
     task = Task(name="counted", title="Counted", problem=world, oracle="monte-carlo", defaults=(Preset(few),))
@@ -236,13 +234,13 @@ def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
     assert lines[0] == lines[1]
 
 
-def test_transitions_of_validation_pages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_micro_uas_counts_the_transitions_of_validation_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = [write_page([line], writer, 0) for writer, line in enumerate(LINES[:3])]
     parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True)
     lanes = []
     step = Parser.step
 
-    def counted(self: Parser, state: Array, action: Array) -> Any:
+    def count_step(self: Parser, state: Array, action: Array) -> Any:
         lanes.append(len(state))
         return step(self, state, action)
 
@@ -254,7 +252,7 @@ def test_transitions_of_validation_pages_are_counted(monkeypatch: pytest.MonkeyP
         def act(self, states: Array, t: int) -> Array:
             return parser.action_mask(states).argmax(axis=1) if t % 3 == 0 else parser.expert.act(states, t)
 
-    monkeypatch.setattr(Parser, "step", counted)
+    monkeypatch.setattr(Parser, "step", count_step)
     found = micro_uas(Shifty(), parser)
     assert found.steps == sum(lanes) > 0
     assert found == uas(parse_batch(Shifty(), parser), parser.gold)[0] < 1.0

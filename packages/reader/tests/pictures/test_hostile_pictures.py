@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from helpers.hostile_files import check_mutated_files, needs_memory_figures, reading_process, spoiled
+from helpers.hostile_files import check_mutated_files, mutate, needs_memory_figures, reading_process
 
 PICTURE_READER = """
 from aggrevated_reader.pictures.segmentation import read_page
@@ -33,6 +33,6 @@ def test_mutated_pictures_are_read_or_refused_soon_and_in_little_memory(tmp_path
         check_mutated_files(
             tmp_path,
             read,
-            {"picture": (lambda _, number, chance: spoiled(make_png(), number, chance), ".png")},
+            {"picture": (lambda _, number, chance: mutate(make_png(), number, chance), ".png")},
             {".png": lambda _: make_png()},
         )

@@ -24,7 +24,7 @@ class Thing:
 
 
 @pytest.mark.parametrize("protocol", range(6))
-def test_plain_values_are_what_they_were(protocol: int) -> None:
+def test_parse_pickle_returns_plain_values(protocol: int) -> None:
     value = {
         "a": [1, -2.5, "ä", None, True, False, (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)],
         "b": {"c": 10**50, "d": -7},
@@ -44,14 +44,14 @@ def test_plain_values_are_what_they_were(protocol: int) -> None:
         np.array(2.5),
     ],
 )
-def test_arrays_are_what_they_were(protocol: int, array: Any) -> None:
+def test_array_from_pickle_returns_numpy_arrays(protocol: int, array: Any) -> None:
     found = array_from_pickle(parse_pickle(pickle.dumps(array, protocol)))
     np.testing.assert_array_equal(found, array)
     assert found.dtype == array.dtype.newbyteorder("=") and found.shape == array.shape
 
 
 @pytest.mark.parametrize("protocol", range(6))
-def test_objects_and_deques_are_written_down(protocol: int) -> None:
+def test_parse_pickle_returns_unresolved_objects_for_unknown_classes(protocol: int) -> None:
     found = parse_pickle(pickle.dumps([Thing(), deque([{"r": 2.5}], maxlen=3), np.float32(1.5)], protocol))
     thing, queue, number = found
     assert isinstance(thing, UnresolvedObject)
@@ -61,14 +61,14 @@ def test_objects_and_deques_are_written_down(protocol: int) -> None:
 
 
 @pytest.mark.parametrize("name", payloads(Path("x")))
-def test_no_payload_is_run(name: str, tmp_path: Path) -> None:
+def test_parse_pickle_runs_no_payload(name: str, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
-    found = read_or_refused(payloads(marker)[name])
+    found = parse_or_none(payloads(marker)[name])
     assert not marker.exists()
     assert found is None or isinstance(found, UnresolvedObject | list | dict)
 
 
-def test_the_payloads_are_real(tmp_path: Path) -> None:
+def test_pickle_payloads_run_when_unpickled(tmp_path: Path) -> None:
     for name in ("REDUCE 0", "REDUCE 4", "STACK_GLOBAL", "INST", "in a list", "before the value"):
         pickle.loads(payloads(tmp_path / name.replace(" ", "_"))[name])
         assert (tmp_path / name.replace(" ", "_")).exists()
@@ -100,47 +100,47 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_pickles_are_read_or_refused_soon(name: str) -> None:
+def test_parse_pickle_reads_or_refuses_hostile_pickles_within_a_second(name: str) -> None:
     start = time.process_time()
-    read_or_refused(HOSTILE[name])
+    parse_or_none(HOSTILE[name])
     assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_spoiled_pickles_are_read_or_refused(seed: int) -> None:
+def test_parse_pickle_reads_or_refuses_damaged_pickles(seed: int) -> None:
     chance = np.random.default_rng(seed)
     data = bytearray(pickle.dumps({"thing": np.arange(5.0), "more": [Thing(), deque([1.0])]}, seed % 6))
     for place in chance.integers(0, len(data), 1 + seed % 4):
         data[place] = chance.integers(256)
-    found = read_or_refused(bytes(data))
+    found = parse_or_none(bytes(data))
     if isinstance(found, dict):
-        refused_or_array(found.get("thing"))
+        check_array_or_refused(found.get("thing"))
 
 
 SHAPES = [(10**9, 10**9), (2**63, 0), (-1,), ("a",), (2,), (3,) * 9]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_an_array_that_is_not_what_it_says_is_refused(shape: tuple[Any, ...]) -> None:
+def test_array_from_pickle_refuses_wrong_shapes(shape: tuple[Any, ...]) -> None:
     dtype = UnresolvedObject("numpy", "dtype", ("f8", False, True), (3, "<", None))
     with pytest.raises(DataError, match="not what it says"):
         array_from_pickle(UnresolvedObject("numpy._core.numeric", "_frombuffer", (bytes(24), dtype, shape, "C")))
 
 
 @pytest.mark.parametrize("kind", ["O", "V8", "f1", "f16", "S3", "f8,f8", 8, None])
-def test_only_numbers_are_numbers(kind: Any) -> None:
+def test_array_from_pickle_refuses_types_that_are_not_numbers(kind: Any) -> None:
     dtype = UnresolvedObject("numpy", "dtype", (kind, False, True), (3, "<", None))
     with pytest.raises(DataError, match="not what it says"):
         array_from_pickle(UnresolvedObject("numpy._core.numeric", "_frombuffer", (bytes(24), dtype, (3,), "C")))
 
 
-def read_or_refused(data: bytes) -> Any:
+def parse_or_none(data: bytes) -> Any:
     try:
         return parse_pickle(data)
     except DataError:
         return None
 
 
-def refused_or_array(value: Any) -> None:
+def check_array_or_refused(value: Any) -> None:
     with suppress(DataError):
         assert isinstance(array_from_pickle(value), np.ndarray)
