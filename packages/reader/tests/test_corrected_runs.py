@@ -153,7 +153,7 @@ def test_resolve_config_rejects_settings_without_effect_on_corrected_pages(
     [
         (
             {"corrected_pages": "folder", "policy": "reading"},
-            "--policy is reading, but must be builtin with --corrected-pages, which teach the reader",
+            "--policy is reading, but must be builtin with --corrected-pages, which teach the builtin reader",
         ),
         (
             {"corrected_pages": "folder", "transition_system": "arc-hybrid"},

@@ -122,7 +122,7 @@ class ReaderProblemSettings(AlgebraProblemSettings):
 
     def check(self, chosen: SelectedComponents) -> None:
         if self.corrected_pages:
-            rule = "builtin with --corrected-pages, which teach the reader of the package; or leave --corrected-pages out"
+            rule = "builtin with --corrected-pages, which teach the builtin reader; or leave --corrected-pages out"
             check_setting(chosen.policy.name == "builtin", "policy", chosen.policy.name, rule)
             own = load_builtin_reader().system.name
             check_setting(
