@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aggrevated.experts.loading import ExpertCard
     from aggrevated.reports import Table
     from aggrevated.storage import JsonDict
-    from aggrevated.training.records import Record
+    from aggrevated.training.records import JsonRecord
 
 
 BROKEN_PIPE_ERRORS = (errno.EPIPE, errno.EIO)  # the reader, or the terminal
@@ -84,7 +84,7 @@ def format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def print_result(trials: Sequence[Record], folder: Path, as_json: bool) -> None:
+def print_result(trials: Sequence[JsonRecord], folder: Path, as_json: bool) -> None:
     """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
     results = [trial.to_dict() for trial in trials]
     if len(results) == 1:

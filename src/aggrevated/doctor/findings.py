@@ -46,7 +46,7 @@ TAIL = 0.5  # per cent on each side: there are a dozen checks, and a healthy pat
 
 
 @dataclass(frozen=True)
-class Estimate:
+class BootstrapEstimate:
     """A value and an interval that holds it in 99 of 100 cases."""
 
     value: float
@@ -65,7 +65,7 @@ class Estimate:
         return [self.value, self.low, self.high]
 
 
-def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Estimate:
+def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> BootstrapEstimate:
     """A statistic of rows, given by their numbers, and the percentile interval when groups of rows are drawn again."""
     found = float(statistic(np.arange(len(groups))))
     rng = np.random.default_rng(0)
@@ -76,9 +76,9 @@ def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Es
     values = np.array([statistic(np.concatenate([rows[group] for group in draw])) for draw in draws])
     values = values[np.isfinite(values)]
     if len(values) < RESAMPLES // 2:
-        return Estimate(found, np.nan, np.nan)
+        return BootstrapEstimate(found, np.nan, np.nan)
     low, high = np.percentile(values, [TAIL, 100 - TAIL])
-    return Estimate(found, float(low), float(high))
+    return BootstrapEstimate(found, float(low), float(high))
 
 
 def correlation(x: Array, y: Array) -> float:
@@ -94,7 +94,7 @@ def rank_correlation(x: Array, y: Array) -> float:
     return correlation(ranks(x), ranks(y))
 
 
-def estimate_mean(values: Array) -> Estimate:
+def estimate_mean(values: Array) -> BootstrapEstimate:
     """The mean of independent values."""
     return bootstrap_estimate(lambda rows: float(values[rows].mean()), np.arange(len(values)))
 

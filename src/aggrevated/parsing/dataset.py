@@ -15,7 +15,7 @@ from aggrevated.parsing.features.symbols import feature_table, raw_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus
 from aggrevated.parsing.splits import Split, augment_pages, load_page_split
-from aggrevated.parsing.transitions.configurations import with_root
+from aggrevated.parsing.transitions.configurations import add_root
 from aggrevated.storage import digest_tensors
 
 BLOCK = 500  # pages at a time
@@ -84,7 +84,7 @@ def make_corpus(kept: dict[str, Array]) -> Corpus:
     lengths = kept["lengths"]
     most = int(kept["lengths"].max())
     trees = np.split(kept["heads"], np.cumsum(lengths)[:-1])
-    return Corpus(lengths, np.stack([with_root(heads, most) for heads in trees]))
+    return Corpus(lengths, np.stack([add_root(heads, most) for heads in trees]))
 
 
 def split_indices(split: Split, count: int) -> list[Array]:

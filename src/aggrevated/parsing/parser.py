@@ -23,9 +23,9 @@ from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import (
     NO_SYMBOL,
     ConfigurationView,
+    add_root,
     count_wrong_heads,
     initial_configuration,
-    with_root,
 )
 from aggrevated.parsing.transitions.gold import already_lost, best_transition
 from aggrevated.parsing.transitions.systems import SYSTEMS
@@ -46,7 +46,7 @@ class Corpus:
     @classmethod
     def of(cls, pages: Sequence[Page]) -> Corpus:
         lengths = np.array([len(page) for page in pages])
-        return cls(lengths, np.stack([with_root(page.heads, int(lengths.max())) for page in pages]))
+        return cls(lengths, np.stack([add_root(page.heads, int(lengths.max())) for page in pages]))
 
     @property
     def most(self) -> int:

@@ -10,7 +10,7 @@ from aggrevated.storage import JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class JsonRecord:
     """Fields that every run has, and `more` that only its world knows of."""
 
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def truncate_repr(value: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metrics(Record):
+class Metrics(JsonRecord):
     """What one iteration did."""
 
     iteration: int
@@ -82,7 +82,7 @@ class Metrics(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result(Record):
+class Result(JsonRecord):
     """Of a run so far; when it has ended, with the score of its chosen policy in `more`."""
 
     task: str
@@ -111,7 +111,7 @@ class Result(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation(Record):
+class Evaluation(JsonRecord):
     """Of the chosen policy of a run, tried again: whose it is, and in `more` what it was tried on and its score."""
 
     task: str

@@ -3,7 +3,7 @@
 import numpy as np
 
 from aggrevated.parsing.features.geometry import geometry
-from aggrevated.parsing.features.layout import BETWEEN, LAYOUT, NEIGHBORS, OVERLAPS, PLACE, layout, overlaps
+from aggrevated.parsing.features.layout import BETWEEN, LAYOUT, NEIGHBORS, OVERLAPS, PLACE, compute_layout, overlaps
 
 # 1 over a bar over 2, then an x with an exponent: left, top, right, bottom
 FRACTION = np.array([[1, 0, 2, 1], [0, 1.4, 3, 1.5], [1, 2, 2, 3], [4, 1, 5, 2], [5.1, 0.5, 5.5, 1.0]], float)
@@ -12,10 +12,10 @@ FRACTION = np.array([[1, 0, 2, 1], [0, 1.4, 3, 1.5], [1, 2, 2, 3], [4, 1, 5, 2],
 def test_layout_has_all_columns_and_is_finite_for_any_symbol_count():
     assert 8 + BETWEEN * len(NEIGHBORS) + OVERLAPS + PLACE == LAYOUT
     for n in range(6):
-        found = layout(FRACTION[:n])
+        found = compute_layout(FRACTION[:n])
         assert found.shape == (n, LAYOUT) and found.dtype == np.float32 and np.isfinite(found).all()
-    np.testing.assert_array_equal(layout(FRACTION)[:, :8], geometry(FRACTION))
-    assert np.isfinite(layout(np.zeros((3, 4)))).all()  # dots
+    np.testing.assert_array_equal(compute_layout(FRACTION)[:, :8], geometry(FRACTION))
+    assert np.isfinite(compute_layout(np.zeros((3, 4)))).all()  # dots
 
 
 def test_overlaps_of_fraction_bar_count_symbols_over_and_under_it():
@@ -30,14 +30,14 @@ def test_overlaps_of_root_sign_count_symbols_inside():
 
 
 def test_layout_is_invariant_to_page_scale_and_position():
-    np.testing.assert_allclose(layout(7.5 * FRACTION + [30, -4, 30, -4]), layout(FRACTION), atol=1e-5)
+    np.testing.assert_allclose(compute_layout(7.5 * FRACTION + [30, -4, 30, -4]), compute_layout(FRACTION), atol=1e-5)
 
 
 def test_layout_gives_relative_position_of_the_next_symbol():
     """The exponent from its base: edges, gap and size, in median heights."""
     unit = 1.0
     first = 8 + BETWEEN * NEIGHBORS.index(1)
-    left, top, right, bottom, gap, size = layout(FRACTION)[3, first : first + BETWEEN]
+    left, top, right, bottom, gap, size = compute_layout(FRACTION)[3, first : first + BETWEEN]
     expected = [1.1 / unit, -0.5, 0.5, -1.0, 0.1, np.log(0.5)]
     np.testing.assert_allclose([left, top, right, bottom, gap, size], expected, atol=1e-6)
-    assert not layout(FRACTION)[4, first : first + BETWEEN].any()  # nothing comes after the last
+    assert not compute_layout(FRACTION)[4, first : first + BETWEEN].any()  # nothing comes after the last

@@ -9,9 +9,9 @@ from aggrevated.parsing.transitions import arc_eager, arc_hybrid
 from aggrevated.parsing.transitions.configurations import (
     NO_SYMBOL,
     ConfigurationView,
+    add_root,
     count_wrong_heads,
     initial_configuration,
-    with_root,
 )
 from aggrevated.parsing.transitions.gold import best_transition, gold_sequence
 from aggrevated.parsing.transitions.oracle_check import (
@@ -97,7 +97,7 @@ def test_best_transition_builds_gold_trees_in_mixed_length_batches(system):
     trees = [random_projective_tree(n, generator) for n in (1, 2, 5, 9, 14, 20) for _ in range(20)]
     most = max(map(len, trees))
     rows = initial_configuration(np.array([len(tree) for tree in trees]), most)
-    gold = np.stack([with_root(tree, most) for tree in trees])
+    gold = np.stack([add_root(tree, most) for tree in trees])
     for _ in range(system.longest(most)):
         going = ~system.done(rows)
         rows[going] = system.step(rows[going], best_transition(system, rows[going], gold[going]))
@@ -110,7 +110,7 @@ def test_transition_systems_step_batch_rows_independently(system):
     generator = np.random.default_rng(1)
     lengths = generator.integers(1, 8, size=30)
     rows = initial_configuration(lengths, 8)
-    gold = np.stack([with_root(random_projective_tree(n, generator), 8) for n in lengths])
+    gold = np.stack([add_root(random_projective_tree(n, generator), 8) for n in lengths])
     alone = [initial_configuration(np.array([n]), int(n)) for n in lengths]
     for _ in range(system.longest(8)):
         legal = system.action_mask(rows) & ~system.done(rows)[:, None]

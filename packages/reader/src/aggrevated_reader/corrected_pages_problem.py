@@ -60,7 +60,7 @@ PICTURED = 0.2  # of the generated pages look as if read from a picture: the sha
 
 
 @dataclass(frozen=True)
-class Pages:
+class CorrectedPages:
     """All pages of a run."""
 
     split: Split  # the corrected ones to learn from are the last to learn from, and those to choose on the first
@@ -88,13 +88,13 @@ class Pages:
         return np.concatenate([learned, held])
 
 
-def load_corrected_pages(folder: str, seed: int) -> Pages:
+def load_corrected_pages(folder: str, seed: int) -> CorrectedPages:
     """The corrected pages of a folder, with generated ones beside them."""
     return pages_of(folder, files_in(Path(folder)), seed)
 
 
 @lru_cache(maxsize=2)
-def pages_of(folder: str, files: Files, seed: int) -> Pages:
+def pages_of(folder: str, files: Files, seed: int) -> CorrectedPages:
     """The same of the files as they are."""
     found = read_folder(Path(folder)).pages
     names = names_of(found)
@@ -110,7 +110,7 @@ def pages_of(folder: str, files: Files, seed: int) -> Pages:
     draw = np.random.default_rng([_PICTURE, seed])
     train = [photographed(page, draw) if draw.random() < PICTURED else page for page in train]
     split = Split([*train, *learned], [*own, *validation], test, rewriting=learned)
-    return Pages(split, names, len(own), held_out=bool(held))
+    return CorrectedPages(split, names, len(own), held_out=bool(held))
 
 
 def again(pages: list[Page], seed: int) -> list[Page]:
@@ -154,7 +154,7 @@ def describe_corrected_pages(folder: str, seed: int) -> list[str]:
     return [*lines, f"symbols that are new to the reader: {' '.join(new)}"] if new else lines
 
 
-def library_in(folder: str, seed: int) -> tuple[Pages, PageArrays]:
+def library_in(folder: str, seed: int) -> tuple[CorrectedPages, PageArrays]:
     """(the pages, all of them as arrays)."""
     pages = load_corrected_pages(folder, seed)
     split = pages.split

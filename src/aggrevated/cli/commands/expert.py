@@ -142,7 +142,7 @@ Action = (
 
 
 @dataclass(frozen=True)
-class Expert:
+class ExpertCommand:
     """List, train or evaluate experts.
 
     Try:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from aggrevated.config import Config
     from aggrevated.sweeps.request import SweepRequest
-    from aggrevated.sweeps.sweep import Sweep as SweepFolder
+    from aggrevated.sweeps.sweep import Sweep
     from aggrevated.training.run_folder import Run
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepCommand:
     """Try many settings, with several seeds each, and say which are best on validation.
 
     What varies is a range, NAME=LOW..HIGH or NAME=LOW..HIGH:log, or choices, NAME=a,b,c; names are those of the
@@ -93,11 +93,10 @@ class Sweep:
         """Return what is asked for; what is left open is as in the folder's sweep, if it varies the same."""
         from aggrevated.sweeps.request import TRIALS, SweepRequest, choose_search
         from aggrevated.sweeps.search_space import parse_variations
-        from aggrevated.sweeps.sweep import RECORD
-        from aggrevated.sweeps.sweep import Sweep as SweepFolder
+        from aggrevated.sweeps.sweep import RECORD, Sweep
 
         varied = parse_variations(self.vary, self.default_config[0].task, self.method)
-        then = SweepFolder.open(folder).asked if (folder / RECORD).is_file() else None
+        then = Sweep.open(folder).asked if (folder / RECORD).is_file() else None
         then = then if then and then.varied == varied else None
         search = self.search or (then.search if then else choose_search(varied, self.trials))
         sizes = (TRIALS if self.trials is None else self.trials, self.seeds, self.sampler_seed)
@@ -141,7 +140,7 @@ def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
 
 
 def run_sweep_to_end(
-    sweep: "SweepFolder",
+    sweep: "Sweep",
     json: bool,
     where: EngineOptions,
     ignore_numerics: bool = False,

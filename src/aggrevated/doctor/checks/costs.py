@@ -9,7 +9,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.findings import (
-    Estimate,
+    BootstrapEstimate,
     Finding,
     bootstrap_estimate,
     center_by_group,
@@ -131,7 +131,7 @@ def check_signal_to_noise(patient: Examination) -> Iterator[Finding]:
         yield Finding("noise", "fine", f"there is more signal than noise in the expert's costs: {ratio}", "", numbers)
 
 
-def value_roughness(patient: Examination) -> Estimate:
+def value_roughness(patient: Examination) -> BootstrapEstimate:
     """The noise by Bellman's equation, beside how much the expert's V varies where it comes to."""
     if patient.knows == "v":
         return differences_along_episodes(patient)
@@ -144,7 +144,7 @@ def value_roughness(patient: Examination) -> Estimate:
     )
 
 
-def differences_along_episodes(patient: Examination) -> Estimate:
+def differences_along_episodes(patient: Examination) -> BootstrapEstimate:
     """The same of V, from step to step of the expert's own episodes."""
     of = patient.of_expert
     values = np.zeros(of.mask.shape)

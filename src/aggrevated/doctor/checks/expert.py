@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import standard_error
 from aggrevated.doctor.examination import CHANGED, IMPROVED, Examination
-from aggrevated.doctor.findings import Estimate, Finding, estimate_mean
+from aggrevated.doctor.findings import BootstrapEstimate, Finding, estimate_mean
 from aggrevated.doctor.probes import PerturbedExpert, run_discounted_rollouts
 from aggrevated.doctor.time_budget import run_largest_affordable
 from aggrevated.experts import DiscreteQExpert, StateValueExpert
@@ -49,7 +49,9 @@ def check_returns(patient: Examination) -> Iterator[Finding]:
     yield from compare_with_training_return(patient, means["expert"], means["random"])
 
 
-def compare_with_training_return(patient: Examination, mean: Estimate, random: Estimate) -> Iterator[Finding]:
+def compare_with_training_return(
+    patient: Examination, mean: BootstrapEstimate, random: BootstrapEstimate
+) -> Iterator[Finding]:
     """Only where somebody says what it earned there, and over as many steps."""
     known = patient.training
     if known.mean_return is None or known.horizon not in (None, patient.horizon):

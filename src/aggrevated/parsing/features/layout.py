@@ -18,7 +18,7 @@ FAR = 4.0  # median heights, beyond which a distance says no more
 NEAR = 3.0  # median heights above or below, within which a symbol counts as being over or under another
 
 
-def layout(boxes: Array) -> Array:
+def compute_layout(boxes: Array) -> Array:
     """float32 [n, LAYOUT] of boxes [n, 4] in reading order: `geometry`, neighbours, overlaps, and the place itself."""
     if not len(boxes):
         return np.zeros((0, LAYOUT), np.float32)

@@ -8,7 +8,7 @@ from aggrevated.core.arrays import Array
 from aggrevated.parsing.features.crops import SIDE, crops
 from aggrevated.parsing.features.geometry import GEOMETRY, geometry
 from aggrevated.parsing.features.hog import hog
-from aggrevated.parsing.features.layout import LAYOUT, layout
+from aggrevated.parsing.features.layout import LAYOUT, compute_layout
 from aggrevated.parsing.pages.page import Page
 
 PIXELS = 576  # numbers of HoG
@@ -41,7 +41,7 @@ def detailed_features(pages: Sequence[Page]) -> Array:
         drawn = crops(ink[some])
         found[some, :PIXELS] = hog(drawn)
         found[some, PIXELS:DETAILED_PIXELS] = downsample_crops(drawn)
-    found[:, DETAILED_PIXELS:] = np.concatenate([layout(page.boxes) for page in pages])
+    found[:, DETAILED_PIXELS:] = np.concatenate([compute_layout(page.boxes) for page in pages])
     return found
 
 

@@ -99,7 +99,7 @@ def count_dependents(gold: Array, head: Array, among: Array) -> Array:
     return count
 
 
-def with_root(heads: Array, most: int) -> Array:
+def add_root(heads: Array, most: int) -> Array:
     """[N+1]: gold heads by symbol number, NONE for ROOT and beyond the sentence."""
     gold = np.full(most + 1, NO_SYMBOL)
     gold[1 : len(heads) + 1] = heads

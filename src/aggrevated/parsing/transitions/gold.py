@@ -4,7 +4,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import NO_SYMBOL, ConfigurationView, initial_configuration, with_root
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL, ConfigurationView, add_root, initial_configuration
 
 NEVER = np.iinfo(np.int64).max
 
@@ -23,7 +23,7 @@ def best_transition(system: TransitionSystem, rows: Array, gold: Array) -> Array
 def gold_sequence(system: TransitionSystem, heads: Array) -> list[int]:
     """The transitions that make this tree."""
     rows = initial_configuration(np.array([len(heads)]), len(heads))
-    gold = with_root(heads, len(heads))[None]
+    gold = add_root(heads, len(heads))[None]
     sequence = []
     while not system.done(rows)[0]:
         action = best_transition(system, rows, gold)

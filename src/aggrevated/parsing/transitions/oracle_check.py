@@ -4,7 +4,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import count_wrong_heads, initial_configuration, with_root
+from aggrevated.parsing.transitions.configurations import add_root, count_wrong_heads, initial_configuration
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
@@ -45,7 +45,7 @@ def count_mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
     of configurations backwards. The oracle says: the arcs lost so far, and those that the transition loses.
     """
     n = len(heads)
-    gold = with_root(heads, n)[None]
+    gold = add_root(heads, n)[None]
     layers = list_configurations(system, n)
     compared = differ = 0
     following: dict[bytes, int] = {}

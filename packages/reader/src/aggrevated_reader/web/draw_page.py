@@ -27,10 +27,10 @@ FILES = (
 
 def draw_app(drawings: Drawings) -> Starlette:
     """The page and what it asks for."""
-    return make_application(Pages(drawings).routes(), *FILES)
+    return make_application(DrawEndpoints(drawings).routes(), *FILES)
 
 
-class Pages:
+class DrawEndpoints:
     """What the page asks for. Reading is done one drawing after the other."""
 
     def __init__(self, drawings: Drawings) -> None:
