@@ -4,16 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggrevated.core.errors import DataError
-from aggrevated.parsing.pages.algebra import (
-    EXERCISES,
-    SYMBOLS,
-    Fraction,
-    Raised,
-    Root,
-    heads,
-    heads_of_expression,
-    random_set,
-)
+from aggrevated.parsing.pages.algebra import Fraction, Raised, Root, heads, heads_of_expression
 from helpers.handwriting import is_projective
 
 APPENDIX = [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
@@ -113,47 +104,3 @@ def test_is_projective_rejects_crossing_arcs_cycles_and_two_roots():
     assert not is_projective(np.array([2, 1, 0]))
     assert not is_projective(np.array([0, 0]))
     assert not is_projective(np.array([3, 0, 2]))  # 1 – 3 crosses ROOT – 2
-
-
-def test_random_set_gives_short_projective_trees_of_many_shapes():
-    generator = np.random.default_rng(0)
-    sets = [random_set(generator) for _ in range(1000)]
-    for lines in sets:
-        n = sum(map(len, lines))
-        found = heads(lines)
-        assert 1 <= len(lines) <= 3 and 3 <= n <= 30 and found.shape == (n,) and is_projective(found), lines
-    assert {len(lines) for lines in sets} == {1, 2, 3}
-    assert {symbol for lines in sets for line in lines for symbol in line} == set(SYMBOLS)
-    assert len({tuple(heads(lines)) for lines in sets}) > 400  # trees, not only strings, differ
-
-
-def test_random_set_is_deterministic_per_seed():
-    first, second = (np.random.default_rng(7) for _ in range(2))
-    assert [random_set(first) for _ in range(20)] == [random_set(second) for _ in range(20)]
-
-
-def value(expression, unknowns):
-    """The number that an expression of the generator means: its juxtapositions written out for Python."""
-    python = ""
-    for before, symbol in zip(" " + expression, expression, strict=False):
-        beside = (before.isalnum() or before == ")") and (symbol.isalpha() or symbol == "(")
-        python += ("*" if beside else "") + {"×": "*"}.get(symbol, symbol)
-    return eval(python, {}, unknowns)
-
-
-@pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.__name__ not in ("letters_only", "given_value")])
-def test_random_set_lines_are_mathematically_consistent(exercise):
-    """The numbers that the last lines state (x=3) make every line true, but for the second root of a product."""
-    generator = np.random.default_rng(3)
-    for _ in range(50):
-        lines = exercise(generator)
-        known = {}
-        for line in reversed(lines):
-            left, right = line.split("=")
-            if left.isalpha() and not any(symbol.isalpha() for symbol in right):
-                known.setdefault(left, value(right, {}))
-        for line in lines:
-            left, right = line.split("=")
-            if all(symbol in known for symbol in line if symbol.isalpha()):
-                assert value(left, known) == pytest.approx(value(right, known)), lines
-        assert known, lines

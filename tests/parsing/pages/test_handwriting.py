@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.parsing.pages.algebra import SYMBOLS, heads
+from aggrevated.parsing.pages.algebra import heads
+from aggrevated.parsing.pages.exercises import SYMBOLS
 from aggrevated.parsing.pages.handwriting import TEMPLATES, _different_sets, generated, write_page, write_symbol
 from helpers.handwriting import is_projective
 

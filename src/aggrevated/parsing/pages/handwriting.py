@@ -14,7 +14,8 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.parsing.pages.algebra import SYMBOLS, heads, random_set
+from aggrevated.parsing.pages.algebra import heads
+from aggrevated.parsing.pages.exercises import SYMBOLS, random_set
 from aggrevated.parsing.pages.page import Page, Strokes
 
 # Ways of writing. Points that the pen passes in hundredths of a digit's height: x to the right, y *upwards* from the

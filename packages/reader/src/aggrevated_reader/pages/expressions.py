@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, Root, Token, random_set
+from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, Root, Token
+from aggrevated.parsing.pages.exercises import random_set
 from aggrevated_reader.pages.batched_rng import BatchedRng, WeightedChoice
 
 LONGEST = 30  # symbols on a page

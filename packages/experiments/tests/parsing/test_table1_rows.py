@@ -5,7 +5,7 @@ import pytest
 from aggrevated.config import Config
 from aggrevated.tasks import algebra
 from aggrevated_experiments.figures import config_of
-from aggrevated_experiments.parsing.table1 import pages_after
+from aggrevated_experiments.parsing.table1_rows import pages_after
 
 
 @pytest.mark.parametrize("quick", [False, True])
