@@ -6,7 +6,7 @@ import pytest
 
 from aggrevated.config.resolver import resolve_config
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
+from helpers.small_runs import fit_run
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from aggrevated.training.trainer import run_to_end
 )
 def test_short_run_reaches_expert_return(tmp_path: Path, task: str, update: str, iterations: int, ratio: float) -> None:
     config = resolve_config(task, "aggrevated", update=update, iterations=iterations, seed=17)
-    result = run_to_end(Run.create(tmp_path / "run", config))
+    result = fit_run(Run.create(tmp_path / "run", config))
     assert result.more["ratio"] > ratio
     assert result.initial_return < result.best_return
 
@@ -29,5 +29,5 @@ def test_short_run_reaches_expert_return(tmp_path: Path, task: str, update: str,
 def test_reinforce_does_not_reach_goal_of_acrobot(tmp_path: Path) -> None:
     """As in the paper: a random policy never sees a reward within 200 steps, so there is nothing to follow."""
     config = resolve_config("acrobot", "reinforce", iterations=5, seed=17)
-    result = run_to_end(Run.create(tmp_path / "run", config))
+    result = fit_run(Run.create(tmp_path / "run", config))
     assert result.more["test_return"] == -200

@@ -14,7 +14,7 @@ PUBLIC = {
     # the loop, and runs of it in folders
     "aggrevated.algorithm": ("Iteration", "Learner", "aggrevated"),
     "aggrevated.training.run_folder": ("Run", "list_runs"),
-    "aggrevated.training.trainer": ("run_to_end", "resume", "train"),
+    "aggrevated.training.trainer": ("Trainer", "resume", "train"),
     "aggrevated.training.records": ("Metrics", "Result"),
     "aggrevated.training.evaluation": ("evaluate_run",),
     "aggrevated.config": ("Config",),

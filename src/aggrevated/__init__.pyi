@@ -132,8 +132,8 @@ from aggrevated.training.records import Metrics as Metrics
 from aggrevated.training.records import Result as Result
 from aggrevated.training.run_folder import Run as Run
 from aggrevated.training.run_folder import list_runs as list_runs
+from aggrevated.training.trainer import Trainer as Trainer
 from aggrevated.training.trainer import resume as resume
-from aggrevated.training.trainer import run_to_end as run_to_end
 from aggrevated.training.trainer import train as train
 from aggrevated.updates import TO_THE_END as TO_THE_END
 from aggrevated.updates import Update as Update

@@ -1,6 +1,6 @@
 """Algorithm 1 of the paper, AggreVaTeD. The numbers in the margin are its lines."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from aggrevated.collection import RolloutCollector
@@ -15,7 +15,7 @@ from aggrevated.policies import Policy
 from aggrevated.rollout.roll_in import RollInPolicy
 from aggrevated.simulators import Simulator
 from aggrevated.updates import Update, UpdateResult
-from aggrevated.validation import BestPolicy, EpisodeEvaluator
+from aggrevated.validation import BestPolicy, EpisodeEvaluator, ValidationScore, Validator, as_validation_score
 
 
 @dataclass
@@ -34,11 +34,12 @@ class Learner:
     diverged_trajectories: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
     diverged_validation_episodes: int = 0  # and episodes of `validate`
 
-    def update_best(self, returned: float, n: int) -> None:
-        """Keep π_θ if it did better on validation than all before it, and count what it took to know."""
-        self.best.update_best(self.policy, float(returned), n)
-        self.validation_steps += getattr(returned, "steps", 0)
-        self.diverged_validation_episodes += getattr(returned, "diverged", 0)
+    def update_best(self, score: ValidationScore | float, n: int) -> None:
+        """Save π_θ as the best policy if its score is the highest so far, and count the steps of the validation."""
+        score = as_validation_score(score)
+        self.best.update_best(self.policy, score.value, n)
+        self.validation_steps += score.steps
+        self.diverged_validation_episodes += score.diverged
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,28 @@ class Iteration:
 def aggrevated(
     learner: Learner, simulator: Simulator, expert: Expert | None, oracle: Oracle, loss: Loss,
     *, seed: int = 0, k: int = 50, alpha: Schedule = ZERO_SCHEDULE, validation_episodes: int = 200,
-    validate: Callable[[Policy], float] | None = None, validate_every: int = 1, engine: Engine = IN_PROCESS,
+    validate: Validator | None = None, validate_every: int = 1, engine: Engine = IN_PROCESS,
 ) -> Iterator[Iteration]:
-    """Improve `learner` for as long as the caller asks, from wherever it is.
+    """Train the learner by Algorithm 1, one iteration each time the caller asks for the next.
 
-    `oracle` knows what a mistake costs, `loss` and `learner.update` how to learn from it; with others in their places
-    this is DAgger, or reinforcement learning. `validate` says how good a policy is, as a float or as `Validated`, which
-    knows what it cost; unless given, the mean return of fresh episodes of the simulator does. `engine` does the work,
-    and changes nothing.
+    With other oracles, losses and updates this is DAgger or reinforcement learning (`aggrevated.methods`).
+
+    Args:
+        learner: Policy and update; a learner that has iterations behind it continues after them.
+        simulator: Where the policy acts.
+        expert: π*, for the roll-in policy; None if `alpha` is 0.
+        oracle: Returns the cost-to-go at the visited states.
+        loss: ℓ_n, a function of policy, trajectories and cost-to-go.
+        seed: Determines, with the iteration, every random number.
+        k: K, the trajectories per iteration.
+        alpha: α_n, the fraction of roll-in steps that the expert takes.
+        validation_episodes: Episodes by which the best policy is selected, unless `validate` is given.
+        validate: Scores a policy; by default by the mean return of fresh episodes.
+        validate_every: Iterations between validations.
+        engine: Does the work; it changes nothing in the result.
+
+    Yields:
+        What happened in the iteration.
     """
     policy = learner.policy
     update = learner.update
@@ -79,7 +94,9 @@ def aggrevated(
         n = learner.n + 1
         roll_in_policy = RollInPolicy(expert, policy.actor(), alpha(n), n)      # line 4: α_n π* + (1−α_n) π_θ
         seeds = derive_seeds(seed, SeedPurpose.ROLL_IN, n, k)                   # one for each of the K trajectories
-        trajectories, cost_to_go = collect(roll_in_policy, seeds, policy)       # lines 5 and 6: roll in, query Q*
+        # Line 5: roll in with π̂_n to collect K trajectories; line 6: query the expert for Q* at the states visited.
+        # One job does both for a part of the seeds, since the states, which only the oracle needs, stay in its worker.
+        trajectories, cost_to_go = collect(roll_in_policy, seeds, policy)
         step = update(policy, loss, trajectories, cost_to_go)                   # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:
             learner.update_best(validate(policy), n)                            # line 9: the best on validation

@@ -1,5 +1,6 @@
 """Line 9 of Algorithm 1: the best hypothesis on validation, the first policy included."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -38,17 +39,27 @@ class BestPolicy:
             self.weights = {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
 
 
-class ValidationScore(float):
-    """How good a policy is, with the simulator steps that it took to know, and the episodes that diverged."""
+@dataclass(frozen=True)
+class ValidationScore:
+    """The result of validating a policy.
 
-    steps: int
-    diverged: int
+    Attributes:
+        value: What the best policy is selected by: the larger, the better. For control, the mean return.
+        steps: Simulator steps that the validation took.
+        diverged: Episodes that diverged and are not part of the value.
+    """
 
-    def __new__(cls, value: float, steps: int = 0, diverged: int = 0) -> Self:
-        self = super().__new__(cls, value)
-        self.steps = steps
-        self.diverged = diverged
-        return self
+    value: float
+    steps: int = 0
+    diverged: int = 0
+
+
+Validator = Callable[[Policy], ValidationScore | float]
+
+
+def as_validation_score(score: ValidationScore | float) -> ValidationScore:
+    """Return the score; a plain number is one that took no simulator steps."""
+    return score if isinstance(score, ValidationScore) else ValidationScore(float(score))
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class EpisodeEvaluator:
 
     def __call__(self, policy: Policy | Expert) -> ValidationScore:
         returns, steps = evaluate_returns(policy, self._kept, self.seeds, engine=self.engine)
-        return ValidationScore(returns.mean(), steps, len(self.seeds) - len(returns))
+        return ValidationScore(float(returns.mean()), steps, len(self.seeds) - len(returns))
 
     @cached_property
     def _kept(self) -> CachedObject[WorkerContext]:

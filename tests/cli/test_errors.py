@@ -94,7 +94,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train cartpole --oracle monte-carlo --no-all-actions --method aggrevate",
             2,
-            "the oracle monte-carlo does not know what the other actions cost, which the method aggrevate needs",
+            "the oracle monte-carlo does not return the costs of all actions, which the method aggrevate needs",
         ),
         (
             "train cartpole --oracle monte-carlo --no-all-actions --update natural --gradient all-actions",

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aggrevated.cli import main, run_jobs
+from aggrevated.cli import main
 from aggrevated.core.errors import DataError
+from aggrevated.training.trainer import Trainer
 from helpers import gymnasium_environments
 from helpers.command_line import failure, said
 
@@ -111,15 +112,15 @@ def test_sweep_of_many_trials_says_how_important_settings_are(here: Path, capsys
 def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_to_end = run_jobs.run_to_end
+    fit = Trainer.fit
 
-    def some_fail(run, *rest, **more):
+    def some_fail(trainer, run, *rest, **more):
         if run.config.loop.alpha_start > limit[0]:
             raise DataError("everything diverged; make it less")
-        return run_to_end(run, *rest, **more)
+        return fit(trainer, run, *rest, **more)
 
     limit = [0.5]
-    monkeypatch.setattr(run_jobs, "run_to_end", some_fail)
+    monkeypatch.setattr(Trainer, "fit", some_fail)
     vary = ["--vary", "alpha-start=0,0.9", "--seeds", "1", *HERE]
     main([*SWEEP, *vary])
     shown = capsys.readouterr()

@@ -91,7 +91,7 @@ def list_configs() -> list[Config]:
                 try:
                     found.append(resolve_config(task, method, policy=policy))
                 except UsageError as error:
-                    known = "kernel-svm", "does not know what the other actions cost", "mixed", "mixes policies for"
+                    known = "kernel-svm", "does not return the costs of all actions", "mixed", "mixes policies for"
                     known += ("it is for corrected pages",)
                     assert any(words in str(error) for words in known)
     return found
@@ -148,7 +148,10 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
             "on the reinforcement reward-to-go: it is of --reinforcement critic",
         ),
         ({"method": "tnpg", "imitation_max": 9}, "--imitation-max has no effect on the method tnpg"),
-        ({"method": "aggrevate", "reinforcement": "critic"}, "the reinforcement critic does not know what the other"),
+        (
+            {"method": "aggrevate", "reinforcement": "critic"},
+            "the reinforcement critic does not return the costs of all",
+        ),
         (
             {"method": "loki", "update": "natural", "gradient": "all-actions"},
             "but the oracle q-star, then critic, tells only what the",
@@ -289,7 +292,7 @@ def test_resolve_config_refuses_a_preset_with_an_unknown_setting() -> None:
 
 @pytest.mark.parametrize("task", [None, 3, object(), replace(CARTPOLE, problem=3)])
 def test_resolve_config_refuses_an_object_that_is_not_a_task(task) -> None:
-    with pytest.raises(UsageError, match="is no task: give a name, or a Task"):
+    with pytest.raises(UsageError, match="is not a task: pass its name, or a Task"):
         resolve_config(task)
 
 

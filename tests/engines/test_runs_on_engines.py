@@ -10,7 +10,8 @@ from aggrevated.cli import main
 from aggrevated.engines import IN_PROCESS, InProcessEngine
 from aggrevated.engines.processes import ProcessEngine
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end, train
+from aggrevated.training.trainer import train
+from helpers.small_runs import fit_run
 
 FEW = {"iterations": 2, "validation_episodes": 9, "test_episodes": 8}
 RUNS = {
@@ -79,7 +80,7 @@ def test_run_resumes_with_another_engine(in_process_result, tmp_path):
     with ProcessEngine(2) as engine, pytest.raises(StoppedError):
         train(settings.pop("task"), out=tmp_path / "run", progress=stop, engine=engine, **settings)
     run = Run.open(tmp_path / "run")
-    run_to_end(run)
+    fit_run(run)
     assert run.result().weights_sha256 == in_process_result("cartpole")["weights_sha256"]
 
 

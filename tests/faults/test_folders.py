@@ -16,8 +16,8 @@ from aggrevated.core.errors import DataError, UsageError
 from aggrevated.storage import exclusive_lock, load_checksummed, read_journal, rewrite_journal
 from aggrevated.training import run_folder as module
 from aggrevated.training.run_folder import Run, check_folder_unused, create_trials, list_runs, list_runs_to_resume
-from aggrevated.training.trainer import run_to_end
 from helpers.command_line import failure, said
+from helpers.small_runs import fit_run
 
 TINY = {"trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 4, "hidden": (4,)}
 CONFIG = resolve_config("cartpole", iterations=12, checkpoint_every=1, **TINY)
@@ -27,7 +27,7 @@ CONFIG = resolve_config("cartpole", iterations=12, checkpoint_every=1, **TINY)
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that has ended, with checkpoints 10 to 12."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", CONFIG)
-    run_to_end(run)
+    fit_run(run)
     return run.folder
 
 
@@ -61,7 +61,7 @@ def test_run_with_truncated_metrics_resumes_from_its_checkpoints(
         (run_copy / "result.json").unlink()
     warnings = list[str]()
     seen = list[int]()
-    run_to_end(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
+    fit_run(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == []  # nothing was done again
     assert read_weights_digest(run_copy) == read_weights_digest(finished_run)
     assert read_metrics(run_copy) == (read_metrics(finished_run) if left >= 9 else read_metrics(finished_run)[-3:])
@@ -124,7 +124,7 @@ def test_commands_refuse_a_changed_result(run_copy: Path, capsys: pytest.Capture
 
 def test_commands_refuse_the_policy_of_another_run(run_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = Run.create(run_copy.parent / "other", CONFIG.with_settings(seed=5))
-    run_to_end(other)
+    fit_run(other)
     shutil.copy(other.folder / "policy.safetensors", run_copy)
     for command in ("resume", "evaluate"):
         code, sentence = failure([command, str(run_copy)], capsys)
@@ -141,7 +141,7 @@ def test_run_rewrites_a_damaged_policy(finished_run: Path, run_copy: Path, damag
     else:
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-9]), "empty": b""}[damage])
     warnings = list[str]()
-    run_to_end(Run.open(run_copy), warn=warnings.append)
+    fit_run(Run.open(run_copy), warn=warnings.append)
     assert (
         load_checksummed(path)[1]["so_far"]["weights_sha256"]
         == read_weights_digest(finished_run)
@@ -158,7 +158,7 @@ def test_run_replaces_a_directory_in_place_of_a_checkpoint(finished_run: Path, r
     (run_copy / "result.json").unlink()
     warnings = list[str]()
     seen = list[int]()
-    run_to_end(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
+    fit_run(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == [12] and read_weights_digest(run_copy) == read_weights_digest(finished_run) and newest.is_file()
     assert "going on from an earlier point" in warnings[0]
 
@@ -175,7 +175,7 @@ def test_run_can_be_created_where_an_earlier_creation_was_killed(tmp_path: Path)
     folder.mkdir()
     (folder / ".config.json.1-abc.tmp").write_text("{")
     check_folder_unused(folder)
-    run_to_end(Run.create(folder, CONFIG.with_settings(iterations=1)))
+    fit_run(Run.create(folder, CONFIG.with_settings(iterations=1)))
     assert not list(folder.glob(".*.tmp"))
 
 
@@ -189,7 +189,6 @@ def test_run_create_lets_one_of_two_concurrent_callers_win(tmp_path: Path, monke
         original(*given)
 
     monkeypatch.setattr(module, "create_run_folder", wait_and_create)
-    monkeypatch.setattr(module, "build_algorithm_inputs", lambda config: None)
     outcomes: list[int | str] = []
 
     def create(seed: int) -> None:
@@ -211,14 +210,14 @@ def test_run_create_lets_one_of_two_concurrent_callers_win(tmp_path: Path, monke
 def test_resume_creates_trials_that_never_began(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = CONFIG.with_settings(iterations=2)
     folder = tmp_path / "runs"
-    expected = [run_to_end(run).weights_sha256 for run in create_trials(folder, config, 3)]
+    expected = [fit_run(run).weights_sha256 for run in create_trials(folder, config, 3)]
     shutil.rmtree(folder / "trial-02")
     with pytest.raises(DataError, match="trial-02 has not begun; finish it with 'aggrevated resume"):
         list_runs(folder)
     result = json.loads(said(["resume", str(folder), "--json"], capsys))
     assert result["weights_sha256"] == expected and len(list_runs(folder)) == 3
     longer = [replace(run, config=run.config.with_settings(iterations=3)) for run in list_runs_to_resume(folder)]
-    assert all(run_to_end(run).iterations == 3 for run in longer) and len(list_runs_to_resume(folder)) == 3
+    assert all(fit_run(run).iterations == 3 for run in longer) and len(list_runs_to_resume(folder)) == 3
     replace_in_file(folder / "trials.json", '"trials": 3', '"trials": 2')
     code, sentence = failure(["resume", str(folder)], capsys)
     assert code == 65 and "trials.json was changed" in sentence
@@ -236,16 +235,16 @@ def test_repaired_run_can_be_extended_to_the_same_weights(
 ) -> None:
     """Cut, mended, made longer, and cut again: as a run that nothing happened to, but for lines that are lost."""
     longer = CONFIG.with_settings(iterations=14)
-    whole = run_to_end(Run.create(tmp_path / "whole", longer))
+    whole = fit_run(Run.create(tmp_path / "whole", longer))
     path = run_copy / "metrics.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
-    run_to_end(Run.open(run_copy))
+    fit_run(Run.open(run_copy))
     if left >= 9:
         assert read_metrics(run_copy) == read_metrics(finished_run)
         assert list(read_metrics(run_copy)[-1]) == list(read_metrics(finished_run)[-1])  # in the same order, too
-    run_to_end(replace(Run.open(run_copy), config=longer))
+    fit_run(replace(Run.open(run_copy), config=longer))
     path.write_bytes(path.read_bytes()[:-20])
-    again = run_to_end(Run.open(run_copy))
+    again = fit_run(Run.open(run_copy))
     assert again.weights_sha256 == whole.weights_sha256
     assert [line["iteration"] for line in read_metrics(run_copy)][-5:] == [10, 11, 12, 13, 14]
     main(["compare", str(run_copy), "--out", str(tmp_path / "figure")])
@@ -253,11 +252,11 @@ def test_repaired_run_can_be_extended_to_the_same_weights(
 
 def test_run_refuses_metrics_of_another_run(run_copy: Path, tmp_path: Path) -> None:
     other = Run.create(tmp_path / "other", CONFIG.with_settings(seed=5))
-    run_to_end(other)
+    fit_run(other)
     rows = (other.folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     (run_copy / "metrics.jsonl").write_bytes(b"".join(rows[:9]))
     with pytest.raises(DataError, match="is not what the checkpoint beside it knows"):
-        run_to_end(Run.open(run_copy))
+        fit_run(Run.open(run_copy))
 
 
 def test_run_stopped_before_writing_the_policy_resumes_to_the_same_weights(
@@ -265,7 +264,7 @@ def test_run_stopped_before_writing_the_policy_resumes_to_the_same_weights(
 ) -> None:
     config = resolve_config("cartpole", update="regular", iterations=3, checkpoint_every=1, **TINY | {"horizon": 300})
     config = config.with_settings(hidden=(16,))
-    whole = run_to_end(Run.create(tmp_path / "whole", config))
+    whole = fit_run(Run.create(tmp_path / "whole", config))
     run = Run.create(tmp_path / "run", config)
     seals = [0]
     from aggrevated import storage
@@ -282,11 +281,11 @@ def test_run_stopped_before_writing_the_policy_resumes_to_the_same_weights(
     for _ in range(3):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(storage, "save_checksummed", stop_at_policy)
-            run_to_end(Run.open(run.folder))
-    result = run_to_end(Run.open(run.folder))
+            fit_run(Run.open(run.folder))
+    result = fit_run(Run.open(run.folder))
     assert result.weights_sha256 == whole.weights_sha256
     assert load_checksummed(run.folder / "policy.safetensors")[1]["so_far"]["weights_sha256"] == whole.weights_sha256
-    assert run_to_end(Run.open(run.folder)) == result
+    assert fit_run(Run.open(run.folder)) == result
 
 
 def test_checkpoint_is_not_quarantined_when_memory_runs_out(run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +302,7 @@ def test_checkpoint_is_not_quarantined_when_memory_runs_out(run_copy: Path, monk
     there = sorted((run_copy / "checkpoints").iterdir())
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
         patch.setattr(safetensors, "safe_open", raise_memory_error)
-        run_to_end(Run.open(run_copy))
+        fit_run(Run.open(run_copy))
     assert sorted((run_copy / "checkpoints").iterdir()) == there
 
 
@@ -322,7 +321,7 @@ def test_run_calls_a_signal_handler_of_the_user_once(tmp_path: Path) -> None:
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     try:
         run = Run.create(tmp_path / "run", CONFIG)
-        run_to_end(run, lambda line: signal.raise_signal(signal.SIGTERM) if line.iteration == 3 else None)
+        fit_run(run, lambda line: signal.raise_signal(signal.SIGTERM) if line.iteration == 3 else None)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     assert told == [signal.SIGTERM] and run.result() is not None

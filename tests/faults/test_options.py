@@ -13,7 +13,6 @@ from aggrevated.reports import replay
 from aggrevated.storage import write_atomically
 from aggrevated.tasks import find_task
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from helpers.command_options import (
     TRAIN_COMMAND,
     Option,
@@ -25,6 +24,7 @@ from helpers.command_options import (
     list_help_options,
     setting_type,
 )
+from helpers.small_runs import fit_run
 
 COMMANDS = {  # each works, so that nothing but the option is wrong with it
     "train": TRAIN_COMMAND,
@@ -75,7 +75,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("runs")
     given = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
     ended = Run.create(folder / "run", resolve_config("cartpole", **given))
-    run_to_end(ended)
+    fit_run(ended)
     begun = Run.create(
         folder / "algebra", resolve_config("algebra", generated_pages=10, augmented_copies=0, hidden=(8,))
     )

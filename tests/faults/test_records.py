@@ -11,8 +11,8 @@ from aggrevated.core.errors import DataError
 from aggrevated.storage import save_checksummed_json
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from helpers.command_line import failure
+from helpers.small_runs import fit_run
 
 ODD = (None, True, "x", "", [], {}, [[1]], 1.5, -1, 10**23, 1e12, float("nan"), "\udcff", "a\0b")
 TINY = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
@@ -21,7 +21,7 @@ TINY = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes":
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     made = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve_config("cartpole", **TINY))
-    run_to_end(made)
+    fit_run(made)
     return made
 
 

@@ -33,7 +33,6 @@ from aggrevated import (
     best_action_nll_loss,
     evaluate_mean_return,
     make_zero_one_oracle,
-    run_to_end,
     set_time_limit,
     train,
 )
@@ -45,6 +44,7 @@ from aggrevated.simulators.cartpole import CartPole
 from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.validation import evaluate_returns
 from helpers.command_line import failure
+from helpers.small_runs import fit_run
 from helpers.tiny_mdp import Home, TinyExpert, TinyMdp, Walk, linear_policy
 
 SEEDS = np.arange(4, dtype=np.uint64)
@@ -278,11 +278,11 @@ def test_run_can_be_resumed_after_user_code_failed(tmp_path: Path, engine: str) 
 
     own = ProcessEngine(2) if engine == "processes" else None
     with pytest.raises(UserCodeError, match=r"raised RuntimeError: moody .* in step 4 of the episode of seed \d+"):
-        run_to_end(run, break_it, **({"engine": own} if own else {}))
+        fit_run(run, break_it, **({"engine": own} if own else {}))
     if own:
         own.close()
     (tmp_path / "broken").unlink()
-    again = run_to_end(Run.open(run.folder, task))
+    again = fit_run(Run.open(run.folder, task))
     assert whole is not None and again.weights_sha256 == whole.weights_sha256
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from aggrevated.config import Config
 from aggrevated.config.resolver import resolve_config
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
+from helpers.small_runs import fit_run
 
 TINY: dict[str, Any] = {
     "generated_pages": 20,
@@ -44,5 +44,5 @@ def create_trained_run(folder: Path) -> Path:
     }
     config = resolve_config("algebra", "aggrevated", update="regular", start_steps=20, demonstrations=50, **given)
     run = Run.create(folder, config)
-    run_to_end(run)
+    fit_run(run)
     return run.folder

@@ -185,14 +185,8 @@ def leave_out_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     create_awkward_folder(folder)
 
-    def check_and_exit(
-        runs: list[Run], where: run_jobs.EngineOptions = run_jobs.DEFAULT_ENGINE_OPTIONS, *_: object
-    ) -> None:
-        where.checked(len(runs))
-        exit_done()
-
     monkeypatch.setattr("tyro._docstrings.get_field_docstring", lambda *_: None, raising=False)  # for --help, and slow
-    monkeypatch.setattr(run_jobs, "run_all", check_and_exit)
+    monkeypatch.setattr(run_jobs, "run_all", exit_done)
     monkeypatch.setattr(sweep, "run_sweep_to_end", exit_done)
     monkeypatch.setattr(expert_training, "train_expert", exit_done)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,8 @@ from aggrevated.config.resolver import resolve_config
 from aggrevated.storage import digest_tensors, load_checksummed
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
+from aggrevated.training.session import WarningCallback, ignore_message
+from aggrevated.training.trainer import ProgressCallback, Trainer
 
 SMALL = {
     "iterations": 6,
@@ -27,10 +29,17 @@ def make_small_config(method: str = "aggrevated", update: str | None = None, **g
     return resolve_config("cartpole", method, update=update, **{**SMALL, **given})
 
 
+def fit_run(
+    run: Run, progress: ProgressCallback = ignore_message, warn: WarningCallback = ignore_message, **options: Any
+) -> Result:
+    """Train a run to its end."""
+    return Trainer(run.config).fit(run, progress=progress, warn=warn, **options)
+
+
 def create_and_run(folder: Path, config: Config) -> tuple[Run, Result]:
     """Create a run with this config and run it to its end."""
     run = Run.create(folder, config)
-    return run, run_to_end(run)
+    return run, fit_run(run)
 
 
 class StoppedError(Exception):
@@ -47,7 +56,7 @@ def stop_after(run: Run, iterations: int) -> None:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        run_to_end(run, count)
+        fit_run(run, count)
 
 
 def assert_resume_is_bit_identical(folder: Path, config: Config, *stops: int) -> None:
@@ -56,7 +65,7 @@ def assert_resume_is_bit_identical(folder: Path, config: Config, *stops: int) ->
     interrupted = Run.create(folder / "interrupted", config)
     for iterations in stops:
         stop_after(Run.open(interrupted.folder), iterations)
-    result = run_to_end(Run.open(interrupted.folder))
+    result = fit_run(Run.open(interrupted.folder))
     assert result.weights_sha256 == expected.weights_sha256
     assert result.more["test_return"] == expected.more["test_return"]
     assert without_time(interrupted.metrics()) == without_time(whole.metrics())

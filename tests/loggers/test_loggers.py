@@ -11,8 +11,8 @@ from aggrevated import UsageError, loggers, train
 from aggrevated.cli import main
 from aggrevated.config.resolver import resolve_config
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from helpers.command_line import failure
+from helpers.small_runs import fit_run
 
 SMALL = {"iterations": 4, "trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 2}
 WORDS = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]
@@ -76,7 +76,7 @@ def interrupt_after(run: Run, iterations: int, log: str) -> None:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        run_to_end(run, stop, log=log)
+        fit_run(run, stop, log=log)
 
 
 def test_writer_receives_every_metrics_line_once_and_the_result(offer_writers, tmp_path):
@@ -95,7 +95,7 @@ def test_writer_of_a_resumed_run_receives_all_lines_and_changes_no_weights(offer
     assert [line["iteration"] for line in RecordingWriter.received[1:-1]] == [1, 2, 3] and RecordingWriter.received[
         -1
     ] is None
-    run_to_end(run, log=["kept"])
+    fit_run(run, log=["kept"])
     assert (
         RecordingWriter.received[1:-1] == [line.to_dict() for line in run.metrics()]
         and len(RecordingWriter.received) == 6
@@ -129,7 +129,7 @@ def test_unknown_writer_or_missing_package_is_refused_before_a_folder_is_created
 def test_tensorboard_writer_records_the_numbers_of_the_metrics(tmp_path):
     run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=3, **SMALL))
     interrupt_after(run, 2, "tensorboard")
-    run_to_end(run, log="tensorboard")
+    fit_run(run, log="tensorboard")
     shown = read_tensorboard_scalars(run.folder / "tensorboard")
     lines = run.metrics()
     assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(shown)

@@ -22,10 +22,9 @@ from aggrevated.storage import digest_tensors
 from aggrevated.tasks import algebra
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from helpers.algebra_runs import make_tiny_config
 from helpers.handwriting import crohme_like
-from helpers.small_runs import assert_resume_is_bit_identical, create_and_run, make_small_config, stop_after
+from helpers.small_runs import assert_resume_is_bit_identical, create_and_run, fit_run, make_small_config, stop_after
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_algebra_run_learns_from_demonstrations(tmp_path: Path) -> None:
     config = make_tiny_config(**start, iterations=1, validate_every=1, hidden=(32,))
     _, result = create_and_run(tmp_path / "run", config)
     random = build_algorithm_inputs(config)
-    assert result.best_return > random.problem.validate(random.learner.policy) + 0.15
+    assert result.best_return > random.problem.validate(random.learner.policy).value + 0.15
     assert result.initial_return > 0.3
 
 
@@ -116,7 +115,7 @@ def test_algebra_run_rejects_changed_page_settings_on_resume(tmp_path: Path) -> 
     stop_after(run, 2)
     for settings in ({"data_seed": 1}, {"generated_pages": 21}, {"augmented_copies": 0}, {"dropout": 0.1}):
         with pytest.raises(DataError, match="changed after the run began"):
-            run_to_end(replace(run, config=run.config.with_settings(**settings)))
+            fit_run(replace(run, config=run.config.with_settings(**settings)))
 
 
 def test_algebra_run_rejects_changed_ink_on_resume(tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_algebra_run_rejects_changed_ink_on_resume(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('<trace id="0.0">', '<trace id="0.0">60.5 60.5, ', 1))  # one point more
     dataset.cache_clear()  # as in another process
     with pytest.raises(DataError, match="changed after the run began"):
-        run_to_end(Run.open(run.folder))
+        fit_run(Run.open(run.folder))
 
 
 def test_algebra_run_keeps_its_annealing_when_extended(tmp_path: Path) -> None:
@@ -136,7 +135,7 @@ def test_algebra_run_keeps_its_annealing_when_extended(tmp_path: Path) -> None:
     assert config.update.anneal_iterations == 4  # to the end
     run, _ = create_and_run(tmp_path / "run", config)
     longer = replace(run, config=run.config.with_settings(iterations=6))
-    assert run_to_end(longer).iterations == 6
+    assert fit_run(longer).iterations == 6
     assert json.loads((run.folder / "config.json").read_text())["update"]["anneal_iterations"] == 4
 
 
@@ -194,9 +193,9 @@ def test_algebra_problem_trains_validates_and_tests_on_different_pages() -> None
     chosen_on, reported = (Parser(pages.corpus, part, in_order=True) for part in (pages.validation, pages.test))
     expected = [micro_uas(policy, part) for part in (chosen_on, reported)]
     assert expected[0] != expected[1]
-    assert [problem.validate(policy), problem.test(policy).to_dict()["uas_micro"]] == expected
+    assert [problem.validate(policy).value, problem.test(policy).to_dict()["uas_micro"]] == expected
     assert problem.monitor(policy) == {"test_uas": expected[1]} and problem.test(policy).to_dict()["pages"] == 2
-    assert problem.validate(problem.expert) == 1.0
+    assert problem.validate(problem.expert).value == 1.0
 
 
 @pytest.mark.parametrize(
@@ -271,7 +270,7 @@ def test_contextual_policy_rejects_odd_width(width: int) -> None:
     with pytest.raises(UsageError, match="even: half of it reads forwards, half backwards"):
         make_tiny_config(hidden=(width,))
     setup = build_algorithm_inputs(make_tiny_config(policy="lstm", hidden=(width,)))
-    assert 0 <= setup.problem.validate(setup.learner.policy) <= 1
+    assert 0 <= setup.problem.validate(setup.learner.policy).value <= 1
 
 
 @pytest.mark.parametrize(

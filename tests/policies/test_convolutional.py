@@ -17,8 +17,8 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.serialization import load_policy
 from aggrevated.storage import digest_tensors
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from helpers.image_simulators import GRID
+from helpers.small_runs import fit_run
 from helpers.tiny_mdp import flat, randomise
 
 SHAPES = [(8, 8), (9, 13, 3), (33, 8, 1), (84, 84), (12, 70, 2)]
@@ -142,7 +142,7 @@ def test_convolutional_policy_learns_and_resumes_bit_for_bit(
     oracle = {"oracle": "q-star"} if method in ("aggrevated", "loki") else {}
     config = resolve_config(GRID, method, **given, **oracle, checkpoint_every=1)
     whole = Run.create(tmp_path / "whole", config)
-    result = run_to_end(whole)
+    result = fit_run(whole)
     assert all(line.kl > 0 for line in whole.metrics())
     if method == "aggrevated" and config.update.name == "exponentiated":
         assert result.initial_return < -12 and result.more["ratio"] > 0.7
@@ -156,8 +156,8 @@ def test_convolutional_policy_learns_and_resumes_bit_for_bit(
 
     if config.loop.iterations > 2:
         with pytest.raises(StoppedError):
-            run_to_end(broken, stop)
-    again = run_to_end(Run.open(broken.folder, GRID))
+            fit_run(broken, stop)
+    again = fit_run(Run.open(broken.folder, GRID))
     assert (
         again.weights_sha256
         == result.weights_sha256

@@ -18,6 +18,7 @@ from aggrevated.problems.normalization import observation_stats, typical_action_
 from aggrevated.tasks import as_task, find_task
 from aggrevated.training.run_folder import Run
 from helpers import gymnasium_environments as environments
+from helpers.small_runs import fit_run
 
 SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
 ENVIRONMENT = "helpers.gymnasium_environments:make"
@@ -73,17 +74,17 @@ def test_custom_problem_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=discard, **SHORT | {"iterations": 1})
     longer = Run.open(half.folder, trust_code=True)
     longer = Run(longer.folder, longer.config.with_settings(iterations=2))
-    assert aggrevated.run_to_end(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
+    assert fit_run(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
 
 
-def test_run_to_end_refuses_an_expert_that_changed(tmp_path: Path) -> None:
+def test_fit_refuses_an_expert_that_changed(tmp_path: Path) -> None:
     expert = Changing()
     task = as_task(environments.make, expert)
     run = aggrevated.train(task, out=tmp_path / "run", say=discard, **SHORT)
     expert.action = 0
     longer = Run(run.folder, run.config.with_settings(iterations=3))
     with pytest.raises(DataError, match="changed after the run began"):
-        aggrevated.run_to_end(longer)
+        fit_run(longer)
 
 
 class Changing:

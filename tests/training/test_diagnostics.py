@@ -39,12 +39,12 @@ from aggrevated.training.diagnostics import (
 )
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from aggrevated.updates import Update, UpdateResult
 from aggrevated.updates.exponentiated import ExponentiatedUpdate
 from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.regular import RegularUpdate
 from aggrevated.updates.safe_step import MAX_HALVINGS
+from helpers.small_runs import fit_run
 from helpers.tiny_mdp import (
     EXPERT,
     Array,
@@ -381,7 +381,7 @@ def test_stalled_run_warns_once_even_if_interrupted_and_resumed(
         )
     assert len(said) == 1
     broken = Run.open(tmp_path / "broken")
-    run_to_end(broken, warn=said.append)
+    fit_run(broken, warn=said.append)
     assert len(said) == 1  # it is said once in a run, however often that is taken up
     lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
     assert lines[0] == lines[1] and lines[0][-1].stalled_reason == CONFIDENTLY_WRONG

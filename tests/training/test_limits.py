@@ -20,10 +20,9 @@ from aggrevated.storage import digest_tensors, load_checksummed
 from aggrevated.training.limits import extend_limits
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from helpers import gymnasium_environments
 from helpers.command_line import failure, said
-from helpers.small_runs import SMALL, create_and_run, make_small_config, stop_after, without_time
+from helpers.small_runs import SMALL, create_and_run, fit_run, make_small_config, stop_after, without_time
 
 LIMITED = {name: value for name, value in SMALL.items() if name != "iterations"}
 
@@ -77,7 +76,7 @@ def test_run_with_budget_resumes_to_the_same_iteration_and_weights(
     broken = Run.create(tmp_path / "broken", config)
     for iterations in (1, 2, 1):
         stop_after(Run.open(broken.folder), iterations)
-    result = run_to_end(Run.open(broken.folder))
+    result = fit_run(Run.open(broken.folder))
     assert without_time(broken.metrics()) == without_time(whole.metrics())
     same = {"seconds": 0.0, "cpu_seconds": 0.0, "run_folder": ""}
     assert replace(result, **same) == replace(expected, **same)
@@ -93,7 +92,7 @@ def test_extend_limits_ends_as_a_run_with_the_larger_budget(tmp_path: Path, vali
     whole, expected = create_and_run(tmp_path / "whole", make_limited_config(budget=2500, **often))
     run, first = create_and_run(tmp_path / "run", make_limited_config(budget=1000, **often))
     for more in (1600, 2500):
-        result = run_to_end(extend_limits(Run.open(run.folder), budget=more))
+        result = fit_run(extend_limits(Run.open(run.folder), budget=more))
     assert first.iterations < result.iterations == expected.iterations
     assert without_time(run.metrics()) == without_time(whole.metrics())
     same = {"seconds": 0.0, "cpu_seconds": 0.0, "run_folder": ""}
@@ -118,7 +117,7 @@ def test_run_with_extended_budget_has_no_result_until_it_ends(tmp_path: Path) ->
     stop_after(extend_limits(run, budget=4000), 1)
     again = Run.open(run.folder)
     assert again.config.loop.budget == 4000 and again.result() is None
-    assert run_to_end(again).ended_by == "budget" and again.result() is not None
+    assert fit_run(again).ended_by == "budget" and again.result() is not None
 
 
 def test_run_ends_after_a_start_that_spends_the_budget(tmp_path: Path) -> None:
@@ -126,9 +125,9 @@ def test_run_ends_after_a_start_that_spends_the_budget(tmp_path: Path) -> None:
     run, result = create_and_run(tmp_path / "run", config)
     assert result.iterations == 0 and result.ended_by == "budget" and run.metrics() == []
     assert result.start_simulator_steps == result.simulator_steps > 100
-    assert digest_tensors(run.policy.state_dict()) == result.weights_sha256 and run_to_end(run) == result
+    assert digest_tensors(run.policy.state_dict()) == result.weights_sha256 and fit_run(run) == result
     _, whole = create_and_run(tmp_path / "whole", make_limited_config(start="supervised", start_steps=5, budget=1500))
-    assert run_to_end(extend_limits(run, budget=1500)).weights_sha256 == whole.weights_sha256
+    assert fit_run(extend_limits(run, budget=1500)).weights_sha256 == whole.weights_sha256
 
 
 def test_extend_limits_refuses_less_and_limits_that_change_nothing(tmp_path: Path) -> None:
@@ -142,14 +141,14 @@ def test_extend_limits_refuses_less_and_limits_that_change_nothing(tmp_path: Pat
     fixed, _ = create_and_run(tmp_path / "fixed", make_small_config(update="regular"))
     with pytest.raises(UsageError, match=r"has ended by --iterations 6; give more of that, too"):
         extend_limits(fixed, budget=100_000)
-    assert run_to_end(extend_limits(fixed, budget=100_000, iterations=8)).iterations == 8
+    assert fit_run(extend_limits(fixed, budget=100_000, iterations=8)).iterations == 8
 
 
 def test_run_refuses_a_query_limit_when_the_oracle_makes_no_queries(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", make_limited_config("reinforce", queries=100))
     with pytest.raises(UsageError, match=r"took no questions to the oracle: --queries alone will not end it"):
-        run_to_end(run)
-    assert run_to_end(extend_limits(Run.open(run.folder), iterations=3)).iterations == 3
+        fit_run(run)
+    assert fit_run(extend_limits(Run.open(run.folder), iterations=3)).iterations == 3
 
 
 def test_annealing_to_the_end_is_refused_when_the_end_is_unknown() -> None:

@@ -10,7 +10,7 @@ from aggrevated.config.resolver import resolve_config
 from aggrevated.tasks import as_task
 from aggrevated.training.model_card import make_model_card, policy_metadata, training_command
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
+from helpers.small_runs import fit_run
 
 SMALL = {"iterations": 3, "trajectories": 2, "horizon": 30, "validation_episodes": 3, "test_episodes": 4}
 
@@ -18,7 +18,7 @@ SMALL = {"iterations": 3, "trajectories": 2, "horizon": 30, "validation_episodes
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = Run.create(tmp_path_factory.mktemp("cards") / "run", resolve_config("cartpole", "dagger", seed=7, **SMALL))
-    run_to_end(run)
+    fit_run(run)
     return run
 
 

@@ -20,11 +20,13 @@ from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.storage import digest_tensors, exclusive_lock, load_checksummed, save_checksummed
 from aggrevated.training.run_folder import Run, check_folder_unused
-from aggrevated.training.trainer import run_to_end
+from aggrevated.training.session import ignore_message
+from aggrevated.training.trainer import Trainer, train
 from helpers.small_runs import (
     SMALL,
     assert_resume_is_bit_identical,
     create_and_run,
+    fit_run,
     make_small_config,
     stop_after,
     without_time,
@@ -179,7 +181,7 @@ def test_run_with_more_iterations_continues_to_the_same_weights(tmp_path: Path) 
     _, expected = create_and_run(tmp_path / "long", make_small_config(iterations=8))
     run, _ = create_and_run(tmp_path / "short", make_small_config(iterations=4))
     longer = replace(run, config=run.config.with_settings(iterations=8))
-    assert run_to_end(longer).weights_sha256 == expected.weights_sha256
+    assert fit_run(longer).weights_sha256 == expected.weights_sha256
 
 
 def test_run_folder_has_all_documented_files_and_fields(tmp_path: Path) -> None:
@@ -215,7 +217,7 @@ def test_run_skips_damaged_checkpoints_with_a_warning(tmp_path: Path, damage: st
         data[-3] ^= 4
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-40]), "empty": b""}[damage])
     (run.folder / "result.json").unlink()
-    again = run_to_end(run, warn=sentences.append)
+    again = fit_run(run, warn=sentences.append)
     assert again.weights_sha256 == expected.weights_sha256
     assert sum(" is damaged" in sentence for sentence in sentences) == count
     assert any("starting it over" in sentence for sentence in sentences) == (count == 3)
@@ -227,7 +229,7 @@ def test_run_repairs_a_truncated_metrics_file(tmp_path: Path) -> None:
     path = run.folder / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-150])
     (run.folder / "result.json").unlink()
-    assert run_to_end(run).weights_sha256 == expected.weights_sha256
+    assert fit_run(run).weights_sha256 == expected.weights_sha256
     assert without_time(run.metrics()) == lines
 
 
@@ -238,7 +240,7 @@ def test_run_refuses_a_changed_config(tmp_path: Path, update: str, own: dict[str
     for settings in (own, {"hidden": (32,)}):
         changed = replace(run, config=run.config.with_settings(**settings))
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
-            run_to_end(changed)
+            fit_run(changed)
         assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
     with pytest.raises(DataError, match="does not fit the policy beside it"):
         _ = replace(run, config=run.config.with_settings(hidden=(32,))).policy
@@ -256,17 +258,17 @@ def test_run_of_another_machine_is_refused_without_ignore_numerics(
         elsewhere.setattr("aggrevated.training.session.numerics_fingerprint", lambda: numerics_fingerprint() | there)
         stop_after(run, 3)
     with pytest.raises(DataError, match=f"was begun with {words}.*--ignore-numerics"):
-        run_to_end(run)
+        fit_run(run)
     said: list[str] = []
-    run_to_end(run, warn=said.append, ignore_numerics=True)
+    fit_run(run, warn=said.append, ignore_numerics=True)
     assert len(said) == 1 and "would not end with the bits" in said[0]
-    run_to_end(Run.open(run.folder))  # which has ended here
+    fit_run(Run.open(run.folder))  # which has ended here
 
 
 def test_run_moved_to_another_folder_reports_the_new_folder(tmp_path: Path) -> None:
     run, _ = create_and_run(tmp_path / "run", make_small_config())
     moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
-    assert run_to_end(moved).run_folder == str(tmp_path / "elsewhere")
+    assert fit_run(moved).run_folder == str(tmp_path / "elsewhere")
 
 
 def test_run_does_not_blame_its_folder_for_errors_of_callbacks(tmp_path: Path) -> None:
@@ -274,7 +276,7 @@ def test_run_does_not_blame_its_folder_for_errors_of_callbacks(tmp_path: Path) -
         raise BrokenPipeError(32, "Broken pipe")
 
     with pytest.raises(BrokenPipeError):
-        run_to_end(Run.create(tmp_path / "run", make_small_config()), raise_broken_pipe)
+        fit_run(Run.create(tmp_path / "run", make_small_config()), raise_broken_pipe)
 
 
 def test_run_refuses_another_expert_under_the_same_name(tmp_path: Path) -> None:
@@ -284,7 +286,7 @@ def test_run_refuses_another_expert_under_the_same_name(tmp_path: Path) -> None:
     stop_after(run, 3)
     save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
     with pytest.raises(DataError, match="its expert or its pages changed"):
-        run_to_end(Run.open(run.folder))  # a config keeps the expert that it has loaded
+        fit_run(Run.open(run.folder))  # a config keeps the expert that it has loaded
 
 
 def test_run_with_more_iterations_has_no_result_until_it_ends(tmp_path: Path) -> None:
@@ -298,7 +300,7 @@ def test_run_with_more_iterations_has_no_result_until_it_ends(tmp_path: Path) ->
         and again.load_partial_result().initial_return == result.initial_return
     )
     with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use"):
-        run_to_end(replace(run, config=run.config.with_settings(iterations=80)))
+        fit_run(replace(run, config=run.config.with_settings(iterations=80)))
     assert Run.open(run.folder).config.loop.iterations == 40
 
 
@@ -307,19 +309,25 @@ def test_run_refuses_an_existing_folder_and_a_second_writer(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="exists already"):
         Run.create(run.folder, run.config)
     with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use by another process"):
-        run_to_end(run)
+        fit_run(run)
     with pytest.raises(UsageError, match=r"exists already: choose another"):
         check_folder_unused(tmp_path)
 
 
-def test_run_create_leaves_no_folder_when_it_fails(tmp_path: Path) -> None:
+def test_train_leaves_no_folder_when_an_expert_cannot_be_built(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="maps 6 observations to 3 actions, but cartpole has 4 and 2"):
-        Run.create(tmp_path / "run", make_small_config(expert="acrobot"))
+        train("cartpole", expert="acrobot", out=tmp_path / "run", say=ignore_message)
     assert not (tmp_path / "run").exists()
+
+
+def test_trainer_refuses_a_run_of_another_config(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", make_small_config())
+    with pytest.raises(UsageError, match=r"another config than this trainer; use Trainer\(run.config\)"):
+        Trainer(make_small_config(seed=1)).fit(run)
 
 
 def test_run_rewrites_a_removed_policy(tmp_path: Path) -> None:
     run, expected = create_and_run(tmp_path / "run", make_small_config())
     (run.folder / "policy.safetensors").unlink()
-    again = run_to_end(Run.open(str(run.folder)))
+    again = fit_run(Run.open(str(run.folder)))
     assert again.weights_sha256 == expected.weights_sha256 == digest_tensors(run.policy.state_dict())

@@ -18,7 +18,7 @@ from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import micro_uas, parse_batch, uas
+from aggrevated.parsing.scoring import MicroUasEvaluator, micro_uas, parse_batch, uas
 from aggrevated.rollout import roll_in as roll_in_module
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator, count_replayed_steps
@@ -28,10 +28,10 @@ from aggrevated.simulators.partial_observation import PartialObservationSimulato
 from aggrevated.starts.supervised import pretrain_policy
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from aggrevated.updates.regular import RegularUpdate
 from aggrevated.validation import ValidationScore
 from helpers.handwriting import LINES
+from helpers.small_runs import fit_run
 from helpers.tiny_mdp import Array, Home, Walk, random_policy
 
 
@@ -156,9 +156,8 @@ def test_learner_counts_steps_that_a_custom_validator_reports() -> None:
         assert type(learner.best.best_return) is float
 
 
-def test_validation_score_is_a_number_that_can_be_pickled() -> None:
-    found = pickle.loads(pickle.dumps(ValidationScore(2.5, 7)))
-    assert (found, found + 1, found.steps) == (2.5, 3.5, 7)
+def test_validation_score_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(ValidationScore(2.5, 7))) == ValidationScore(2.5, 7)
 
 
 FEW = {"iterations": 4, "trajectories": 4, "validation_episodes": 6, "test_episodes": 5, "validate_every": 2}
@@ -229,7 +228,7 @@ def test_run_metrics_with_replays_are_the_same_after_an_interruption(tmp_path: P
     with pytest.raises(StoppedError):
         train(task, out=tmp_path / "broken", progress=stop)
     broken = Run.open(tmp_path / "broken", replace(task))
-    run_to_end(broken)
+    fit_run(broken)
     lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
     assert lines[0] == lines[1]
 
@@ -253,7 +252,7 @@ def test_micro_uas_counts_the_transitions_of_validation_pages(monkeypatch: pytes
             return parser.action_mask(states).argmax(axis=1) if t % 3 == 0 else parser.expert.act(states, t)
 
     monkeypatch.setattr(Parser, "step", count_step)
-    found = micro_uas(Shifty(), parser)
-    assert found.steps == sum(lanes) > 0
-    assert found == uas(parse_batch(Shifty(), parser), parser.gold)[0] < 1.0
+    score = MicroUasEvaluator(parser)(Shifty())
+    assert score.steps == sum(lanes) > 0
+    assert score.value == uas(parse_batch(Shifty(), parser), parser.gold)[0] < 1.0
     assert micro_uas(parser.expert, parser) == 1.0

@@ -11,10 +11,10 @@ from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts.loading import load_expert
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.training.trainer import run_to_end
 from aggrevated.validation import evaluate_returns
 from aggrevated_experiments.expert_strength import CARDS, EXPERTS, STRENGTH, expert_facts, gaining, the_experts
 from aggrevated_experiments.figures import Request
+from helpers.small_runs import fit_run
 
 
 def test_strength_experts_are_eight_of_one_training_from_bad_to_best() -> None:
@@ -73,7 +73,7 @@ def test_strength_report_has_the_gain_of_every_trial(tmp_path: Path) -> None:
     request = Request(trials=1, out=tmp_path / "runs")
     groups = figure.runs(request)
     for run in (run for runs in groups for run in runs):
-        run_to_end(run)
+        fit_run(run)
     figure.write([TrialGroup.of(runs) for runs in groups], request, tmp_path)
     facts = json.loads((tmp_path / "expert-strength.json").read_text())
     assert facts["measure"] == "gain" and [one["step"] for one in facts["experts"]] == [38_500, 72_000]

@@ -10,13 +10,13 @@ import pytest
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow, find_task
-from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.method_comparison.numbers import paired_comparison
 from aggrevated_experiments.method_comparison.page import panel
 from aggrevated_experiments.method_comparison.spec import Case
 from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.method_comparison.summary_text import differing, in_which, reaching, where_in
+from helpers.small_runs import fit_run
 
 SMALL = {"budget": 600, "trajectories": 2, "validation_episodes": 5, "test_episodes": 10}
 TINY = MethodStudy(
@@ -42,7 +42,7 @@ def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDi
     request = Request(trials=2, out=folder / "runs")
     groups = TINY.runs(request)
     for run in (run for runs in groups for run in runs):
-        run_to_end(run)
+        fit_run(run)
     TINY.write([TrialGroup.of(runs) for runs in groups], request, folder)
     return folder, json.loads((folder / "tiny.json").read_text())
 

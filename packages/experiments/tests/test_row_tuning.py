@@ -4,8 +4,8 @@ from pathlib import Path
 
 from aggrevated.config.resolver import resolve_config
 from aggrevated.tasks import ComparisonProtocol, FigureRow
-from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.row_tuning import Tuning, earned
+from helpers.small_runs import fit_run
 
 SMALL = {"trajectories": 2, "validation_episodes": 4, "test_episodes": 4, "update": "regular", "budget": 900}
 
@@ -16,7 +16,7 @@ def test_row_tuning_selects_the_best_value_and_reports_all(tmp_path: Path) -> No
     tuning = Tuning.of(row, config, ComparisonProtocol(900, tuning_seeds=(100, 101), tuning_budget=400), tmp_path)
     assert list(tuning.tries) == [0.03, 0.01, 0.09] and len(tuning.runs) == 6
     for run in tuning.runs:
-        assert run_to_end(run).budget == 400
+        assert fit_run(run).budget == 400
     facts = tuning.to_dict("a label")
     means = {tried["value"]: sum(tried["areas"]) / 2 for tried in facts["tried"]}
     assert tuning.chosen() == {"learning_rate": facts["chosen"]} and means[facts["chosen"]] == max(means.values())

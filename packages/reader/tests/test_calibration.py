@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.scoring import micro_uas, parse_greedily
+from aggrevated.parsing.scoring import MicroUasEvaluator, parse_greedily
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated_reader.calibration import (
@@ -77,9 +77,9 @@ def test_calibrate_policy_matches_expected_loss_to_loss():
 
 def test_calibrating_evaluator_calibrates_and_returns_uas():
     policy, parser = make_policy_and_parser()
-    plain = micro_uas(policy, parser)
+    plain = MicroUasEvaluator(parser)(policy)
     told = CalibratingEvaluator(parser)(policy)
-    assert told == pytest.approx(plain) and told.steps == plain.steps
+    assert told.value == pytest.approx(plain.value) and told.steps == plain.steps
     assert policy.costs.correction.tolist() != [[1.0, 0.0], [1.0, 0.0]]
 
 

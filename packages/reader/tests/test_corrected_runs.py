@@ -12,13 +12,13 @@ from aggrevated.parsing.pages.page import Page
 from aggrevated.storage import digest_tensors
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
+from aggrevated.training.trainer import train
 from aggrevated_reader import corrected_pages_problem, load_reader
 from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.pages.generated import generate_page
 from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.reader_problem import ReaderEvaluationSettings
-from helpers.small_runs import assert_resume_is_bit_identical, create_and_run
+from helpers.small_runs import assert_resume_is_bit_identical, create_and_run, fit_run
 
 SHORT = {"iterations": 4, "validate_every": 2, "trajectories": 4, "checkpoint_every": 1}
 BOLD = {"iterations": 40, "validate_every": 20, "trajectories": 12, "learning_rate": 2e-3}
@@ -70,7 +70,7 @@ def test_corrected_run_reads_the_corrected_page_right(
 
 
 def test_corrected_run_result_has_scores_before_and_after(trained_run: Run) -> None:
-    told = run_to_end(trained_run).more
+    told = fit_run(trained_run).more
     assert told["before_corrected_uas"] < told["corrected_uas"] == 1.0 and told["corrected_sets"] == 1
     assert told["before_corrected_names"] == 7 / 8 and told["corrected_names"] == 1.0
     assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["pages"] == 8
@@ -121,7 +121,7 @@ def test_corrected_run_rejects_a_changed_page_on_resume(page: Page, tmp_path: Pa
     longer = Run(run.folder, run.config.with_settings(iterations=6))
     (folder / "page.inkml").write_bytes(to_inkml(replace(page, symbols=("2", *page.symbols[1:]))))
     with pytest.raises(DataError):
-        run_to_end(Run(longer.folder, config_from_dict(longer.config.to_dict(), "config.json")))
+        fit_run(Run(longer.folder, config_from_dict(longer.config.to_dict(), "config.json")))
 
 
 @pytest.mark.parametrize("method", ["aggrevated", "aggrevate", "dagger", "sl", "reinforce", "sl-rl"])
@@ -176,5 +176,5 @@ def test_resolve_config_rejects_components_that_do_not_fit_corrected_pages(
 def test_corrected_run_rejects_empty_folder_without_making_a_run(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     with pytest.raises(DataError, match=r"holds no \.inkml files"):
-        Run.create(tmp_path / "run", resolve_config("reader", corrected_pages=str(tmp_path / "pages"), **SHORT))
+        train("reader", out=tmp_path / "run", corrected_pages=str(tmp_path / "pages"), **SHORT)
     assert not (tmp_path / "run").exists()

@@ -7,13 +7,13 @@ from aggrevated.config.resolver import resolve_config
 from aggrevated.core.errors import UsageError
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from aggrevated_reader.dataset import load_page_arrays
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 from aggrevated_reader.page_reader import LoadedReader
 from aggrevated_reader.reader_problem import ReaderEvaluationSettings, ReaderProblemSettings
 from aggrevated_reader.splits import load_reader_split
 from helpers.handwriting import crohme_like
+from helpers.small_runs import fit_run
 
 TINY = {
     "generated_pages": 40,
@@ -31,7 +31,7 @@ SHORT = {"iterations": 2, "validate_every": 1, "trajectories": 3, "checkpoint_ev
 def reader_run(tmp_path_factory):
     """A run that has ended, on generated pages alone."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve_config("reader", **TINY, **SHORT))
-    run_to_end(run)
+    fit_run(run)
     return run
 
 

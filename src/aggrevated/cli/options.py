@@ -77,26 +77,27 @@ class EngineOptions:
     """Who else is told of the metrics: tensorboard, wandb (offline); into the run folder."""
 
     def build(self, runs: int = 1) -> "Engine":
-        """The engine for so many runs."""
+        """Return the engine for this number of runs."""
         from aggrevated.core.hardware import count_cores
         from aggrevated.core.user_code import set_time_limit
-        from aggrevated.engines import InProcessEngine
-        from aggrevated.engines.processes import ProcessEngine
+        from aggrevated.engines import IN_PROCESS, InProcessEngine
 
-        name = self.checked(runs)
+        name = self.check(runs)
         if self.time_limit is not None:
             set_time_limit(self.time_limit)
         if name == "in-process":
-            return InProcessEngine(self.block_size)
+            return InProcessEngine(self.block_size) if self.block_size else IN_PROCESS
         if name == "processes":
+            from aggrevated.engines.processes import ProcessEngine
+
             workers = self.workers or count_cores()
             return ProcessEngine(min(workers, runs) if runs > 1 else workers, self.block_size)
         from aggrevated.engines.ray import RayEngine
 
         return RayEngine(self.workers, self.ray_address, self.block_size)
 
-    def checked(self, runs: int = 1) -> str:
-        """The engine's name; a `UsageError` if the options do not go together."""
+    def check(self, runs: int = 1) -> str:
+        """Return the engine's name; a `UsageError` if the options exclude each other."""
         from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import TRIALS, at_least, check_setting
 
@@ -175,10 +176,10 @@ def explicit_settings(command: object, pieces: Mapping[str, Settings]) -> dict[s
     return found
 
 
-def specialize_command(command: type[T], groups: Mapping[str, type], usual: object) -> type[T]:
-    """The command with these groups of options besides its own; `usual` is what they are without being set."""
+def specialize_command(command: type[T], groups: Mapping[str, type], **attributes: object) -> type[T]:
+    """Return the command with these groups of options besides its own, and with these class attributes."""
     fields = [(place, options, field(default_factory=options)) for place, options in groups.items()]
-    made = make_dataclass(command.__name__, fields, bases=(command,), frozen=True, namespace={"default_config": usual})
+    made = make_dataclass(command.__name__, fields, bases=(command,), frozen=True, namespace=attributes)
     made.__doc__ = getdoc(command)
     return made
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aggrevated.cli.console import Progress, print_note
-from aggrevated.cli.options import EngineOptions
 from aggrevated.config.loop import LoopSettings
 from aggrevated.core.errors import AggrevatedError, DataError
 from aggrevated.engines import Engine
@@ -15,39 +14,44 @@ from aggrevated.tasks import is_code_trusted
 from aggrevated.training.limits import fraction_done
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import METRICS, RESULT, Run
-from aggrevated.training.session import ignore_message
-from aggrevated.training.trainer import run_to_end
+from aggrevated.training.trainer import Trainer
 
-DEFAULT_ENGINE_OPTIONS = EngineOptions()
 FailureCallback = Callable[[Run, AggrevatedError], None]
 
 
 def run_all(
     runs: Sequence[Run],
-    where: EngineOptions = DEFAULT_ENGINE_OPTIONS,
-    ignore_numerics: bool = False,
-    failed: FailureCallback | None = None,
-) -> list[Result]:
-    """The results of all runs, in order, by an engine of their own."""
-    with where.build(len(runs)) as engine:
-        return run_on_engine(engine, runs, ignore_numerics, failed, where.log)
-
-
-def run_on_engine(
     engine: Engine,
-    runs: Sequence[Run],
     ignore_numerics: bool = False,
     failed: FailureCallback | None = None,
     log: Sequence[str] = (),
+    trainer: Trainer | None = None,
 ) -> list[Result]:
-    """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job.
+    """Return the results of all runs, in order.
 
-    The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
+    Args:
+        runs: If it is one run, the engine does the trajectories; if there are several, each is one job of the engine.
+        engine: Where the work is done.
+        ignore_numerics: Resume even where this machine computes other bits.
+        failed: Called with each run that fails, and its error; the others go on. Without it, the first error ends all.
+        log: Names of loggers.
+        trainer: That of the only run, if it is built already.
     """
     if len(runs) > 1:
         return run_in_parallel(runs, engine, ignore_numerics, failed, log)
     try:
-        return [run_with_progress(runs[0], engine, ignore_numerics, log)]
+        with show_progress(runs[0]) as progress:
+            trainer = trainer or Trainer(runs[0].config)
+            result = trainer.fit(
+                runs[0],
+                engine,
+                log=log,
+                progress=progress,
+                warn=print_note,
+                say=print_note,
+                ignore_numerics=ignore_numerics,
+            )
+            return [result]
     except AggrevatedError as error:
         if failed is None:
             raise
@@ -55,34 +59,36 @@ def run_on_engine(
         return []
 
 
-def run_with_progress(run: Run, engine: Engine, ignore_numerics: bool = False, log: Sequence[str] = ()) -> Result:
-    """One run from this process, with a line or a bar for its iterations."""
+@contextmanager
+def show_progress(run: Run) -> Iterator[Callable[[Metrics], None]]:
+    """Show a line or a bar on standard error while a run is trained; give what is called with each iteration."""
     loop = run.config.loop
-    world = run.config.problem
+    problem = run.config.problem
     if run.config.start.notice and not count_metrics_lines(run.folder):
         print_note(run.config.start.notice)
     title = f"{run.config.task.name}, {run.label}"
-    with Progress(f"{title}, % of what it may spend" if loop.limits else title, progress_total(run)) as progress:
+    with Progress(f"{title}, % of its limit" if loop.limits else title, progress_total(run)) as progress:
 
-        def show(line: Metrics) -> None:
-            current, best = (f"{value:.{world.digits}f}" for value in (line.current_return, line.best_return))
+        def show(metrics: Metrics) -> None:
+            current = f"{metrics.current_return:.{problem.digits}f}"
+            best = f"{metrics.best_return:.{problem.digits}f}"
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
-            at = f"iteration {line.iteration}, " if loop.limits else ""
+            at = f"iteration {metrics.iteration}, " if loop.limits else ""
             progress.at(
-                compute_progress(run, line),
-                f"{at}{world.metric_name} {current}, best {best}{when}, {line.seconds:.1f} s",
+                compute_progress(run, metrics),
+                f"{at}{problem.metric_name} {current}, best {best}{when}, {metrics.seconds:.1f} s",
             )
 
-        return run_to_end(run, show, print_note, ignore_numerics, engine, log, print_note)
+        yield show
 
 
 @contextmanager
-def print_resume_hint_on_interrupt(command: str) -> Iterator[None]:
-    """Say to whoever stops what is done in here how it goes on."""
+def print_resume_hint_on_interrupt(arguments: object) -> Iterator[None]:
+    """Print the command that resumes what is interrupted in here."""
     try:
         yield
     except KeyboardInterrupt:
-        print_note(f"what was done is kept; go on with: {command}")
+        print_note(f"the work done so far is saved; resume with: aggrevated resume {arguments}")
         raise
 
 
@@ -93,14 +99,18 @@ def run_in_parallel(
     failed: FailureCallback | None = None,
     log: Sequence[str] = (),
 ) -> list[Result]:
-    """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
-    here = Path.cwd()
+    """Return the results of many runs, each a job. If its worker is lost, another resumes it from its checkpoint."""
+    directory = Path.cwd()
     results = list[Result]()
-    asked = ignore_numerics, failed is not None
-    jobs = [RunJob(run.folder, run.config.loop, here, *asked, is_run_trusted(run), tuple(log)) for run in runs]
-    limited = any(run.config.loop.limits for run in runs)
+    jobs = [
+        RunJob(
+            run.folder, run.config.loop, directory, ignore_numerics, failed is not None, is_run_trusted(run), (*log,)
+        )
+        for run in runs
+    ]
+    has_limits = any(run.config.loop.limits for run in runs)
     known = dict[Path, tuple[int, int]]()
-    with Progress("% of each run" if limited else "iterations", sum(map(progress_total, runs))) as progress:
+    with Progress("% of each run" if has_limits else "iterations", sum(map(progress_total, runs))) as progress:
 
         def show(ended: int) -> None:
             done = sum(read_progress(run, known) for run in runs)
@@ -115,7 +125,7 @@ def run_in_parallel(
             continue
         if run.result() is None or not isinstance(outcome, Result):
             raise DataError(
-                f"{run.folder} was done, but is not to be seen from here: give an --out that all nodes share"
+                f"{run.folder} ended on a node, but its files are not here: pass an --out that all nodes share"
             )
         results.append(outcome)
     return results
@@ -147,7 +157,8 @@ def run_job(_: None, job: RunJob) -> tuple[Result | AggrevatedError, list[str]]:
     warnings = list[str]()
     run = replace(run, config=replace(run.config, loop=job.loop))
     try:
-        return run_to_end(run, ignore_message, warnings.append, job.ignore_numerics, log=job.log), warnings
+        result = Trainer(run.config).fit(run, log=job.log, warn=warnings.append, ignore_numerics=job.ignore_numerics)
+        return result, warnings
     except AggrevatedError as error:
         if not job.forgiving:
             raise

@@ -1,8 +1,10 @@
 """Where pieces are found by name, and which option chooses among them."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from gymnasium.spaces import Discrete, Space
@@ -78,115 +80,189 @@ def select_head(actions: Space[Any]) -> type[HeadSettings]:
     )
 
 
-def max_cost_per_trajectory(pieces: Mapping[str, Any]) -> dict[str, int]:
-    """Of a roll-in of all H steps and the questions about it, by the names of the limits."""
-    steps = pieces["problem"].steps
-    space = pieces["problem"].spaces()[1]
+def max_cost_per_trajectory(components: Mapping[str, Any]) -> dict[str, int]:
+    """Return the largest cost of one trajectory and of the queries about it, by the names of the limits."""
+    steps = components["problem"].steps
+    space = components["problem"].spaces()[1]
     actions = int(space.n) if isinstance(space, Discrete) else None
-    return {"budget": steps + pieces["oracle"].max_steps(steps, actions), "queries": steps}
+    return {"budget": steps + components["oracle"].max_steps(steps, actions), "queries": steps}
 
 
 def max_cost_per_iteration(config: Config) -> dict[str, int]:
-    """The same of all K."""
-    return {name: config.loop.trajectories * most for name, most in max_cost_per_trajectory(config.components).items()}
+    """Return the largest cost of one iteration, by the names of the limits."""
+    costs = max_cost_per_trajectory(config.components)
+    return {name: config.loop.trajectories * cost for name, cost in costs.items()}
 
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
-def resolve_config(task: Task | str, method: str = "aggrevated", **given: Any) -> Config:
-    """The config of a run; a `UsageError` for the first thing in it that cannot be, or has no effect."""
-    task = find_task(task, trust_code=True) if isinstance(task, str) else task  # it was typed
+def resolve_config(task: Task | str, method: str = "aggrevated", **settings: Any) -> Config:
+    """Return the config of a run: explicit settings before presets before defaults.
+
+    Args:
+        task: A `Task`, the name of one, the id of a Gymnasium environment, or `module:attribute`.
+        method: The name of a method, as in `aggrevated.methods`.
+        **settings: Components by the names of their slots (`policy="lstm"`), and their settings. Those that are None
+            count as not given.
+
+    Returns:
+        The config, checked.
+
+    Raises:
+        UsageError: A component or a setting is unknown or does not fit the others.
+        UnusedSettingError: A setting has no effect on this run.
+
+    Example:
+        >>> from aggrevated import resolve_config
+        >>> resolve_config("cartpole", update="regular", learning_rate=0.02).update.to_values()["learning_rate"]
+        0.02
+    """
+    task = find_task(task, trust_code=True) if isinstance(task, str) else task
     if not isinstance(task, Task) or not isinstance(task.problem, ProblemSettings):
-        raise UsageError(f"{task!r} is no task: give a name, or a Task whose world is of a kind of WorldSettings")
-    given = {name: value for name, value in given.items() if value is not None}
-    config = default_config(task, method, given)
-    check_no_unused_settings(config, given)
-    pieces: dict[str, Any] = {place: apply_settings(own, given) for place, own in config.components.items()}
-    for own in pieces.values():
-        own.check_types()
-    config = fill_config_defaults(replace(config, **pieces), given)
-    config.validate()
-    return config
+        raise UsageError(f"{task!r} is not a task: pass its name, or a Task whose problem is a ProblemSettings")
+    explicit = {name: value for name, value in settings.items() if value is not None}
+    return select_components(task, method, explicit).fill(explicit)
 
 
-def fill_config_defaults(config: Config, given: Container[str]) -> Config:
-    """The config with everything filled in that was left open."""
-    iterations = config.loop.without_iteration_limit(given).known_iterations
-    pieces: dict[str, Any] = {place: own.fill_defaults(iterations, given) for place, own in config.components.items()}
-    most = max_cost_per_trajectory(pieces) if pieces["loop"].limits else {}
-    pieces["loop"] = pieces["loop"].with_trajectory_count(pieces["problem"].steps, most)
-    following = {
-        name: value for own in pieces.values() for name, value in own.implied_settings().items() if name not in given
+@dataclass(frozen=True)
+class Selection:
+    """The components of a run with the presets of its task and method, before the explicit settings."""
+
+    config: Config  # the components, not checked
+    choices: Mapping[str, str]  # the names of the components that were chosen explicitly
+
+    def fill(self, explicit: Mapping[str, Any]) -> Config:
+        """Return the config with the explicit settings and with all defaults that depend on others, checked.
+
+        Args:
+            explicit: Settings by name, choices of components included.
+
+        Raises:
+            UsageError: A value is invalid, or does not fit the others.
+            UnusedSettingError: A setting has no effect on this run.
+        """
+        config = self._with_compatible_loss(explicit).config
+        check_no_unused_settings(config, explicit)
+        components: dict[str, Any] = {
+            slot: apply_settings(component, explicit) for slot, component in config.components.items()
+        }
+        for component in components.values():
+            component.check_types()
+        config = fill_defaults(replace(config, **components), explicit)
+        config.validate()
+        return config
+
+    def _with_compatible_loss(self, explicit: Mapping[str, Any]) -> Selection:
+        """Return the selection whose loss fits the oracle with its explicit settings."""
+        config = self.config
+        if "gradient" in explicit or not any(name in explicit for name in config.oracle.to_values()):
+            return self
+        oracle = apply_settings(type(config.oracle)(), explicit)
+        if (
+            first_compatible_loss(config.task, config.method, config.components | {"oracle": oracle})
+            == config.loss.name
+        ):
+            return self
+        return select_components(config.task, config.method, {**self.choices, **explicit})
+
+
+def fill_defaults(config: Config, explicit: Container[str]) -> Config:
+    """Return the config with the defaults that depend on other settings."""
+    iterations = config.loop.without_iteration_limit(explicit).known_iterations
+    components: dict[str, Any] = {
+        slot: component.fill_defaults(iterations, explicit) for slot, component in config.components.items()
     }
-    return replace(config, **{place: apply_settings(own, following) for place, own in pieces.items()})
+    costs = max_cost_per_trajectory(components) if components["loop"].limits else {}
+    components["loop"] = components["loop"].with_trajectory_count(components["problem"].steps, costs)
+    implied = {
+        name: value
+        for component in components.values()
+        for name, value in component.implied_settings().items()
+        if name not in explicit
+    }
+    return replace(config, **{slot: apply_settings(component, implied) for slot, component in components.items()})
 
 
-def default_config(task: Task, method: str, given: Mapping[str, Any]) -> Config:
-    """The pieces that were chosen, with the settings that they have for the task and the method."""
-    row = find_method(method)
-    decisive = {name: given[name] for name in task.problem.selection_settings if name in given}
+def select_components(task: Task, method: str, explicit: Mapping[str, Any]) -> Selection:
+    """Return the components of a run: explicit choices before presets before defaults of task and method.
+
+    Args:
+        task: The task.
+        method: The name of the method.
+        explicit: Choices of components by slot, and settings. Of the settings, those of the problem that decide which
+            components fit it are applied, and those of the oracle decide which loss fits it.
+    """
+    method_spec = find_method(method)
+    decisive = {name: explicit[name] for name in task.problem.selection_settings if name in explicit}
     task = replace(task, problem=apply_settings(task.problem, decisive))
-    picked, kinds = choose_components(task, method, row, given)
-    settings = dict(row.settings) | task.tuned_for(picked)
-    names = all_setting_names(task)
-    for name in settings:
-        if name not in names:
-            near = suggest_close_match(name, names)
-            raise UsageError(f"the task {task.name} or the method {method} sets {name!r}{near}, which is no setting")
-    pieces: dict[str, Any] = {place: apply_settings(kind(), settings) for place, kind in kinds.items()}
-    return Config(task, method, problem=apply_settings(task.problem, settings), **pieces)
+    names, classes = choose_components(task, method, method_spec, explicit)
+    presets = dict(method_spec.settings) | task.tuned_for(names)
+    known = all_setting_names(task)
+    for name in presets:
+        if name not in known:
+            match = suggest_close_match(name, known)
+            raise UsageError(
+                f"the task {task.name} or the method {method} sets {name!r}{match}, which is not a setting"
+            )
+    components: dict[str, Any] = {slot: apply_settings(cls(), presets) for slot, cls in classes.items()}
+    config = Config(task, method, problem=apply_settings(task.problem, presets), **components)
+    return Selection(config, {name: explicit[name] for name in OPTION_NAMES.values() if name in explicit})
 
 
 def choose_components(
-    task: Task, method: str, row: Method, given: Mapping[str, Any]
+    task: Task, method: str, method_spec: Method, explicit: Mapping[str, Any]
 ) -> tuple[dict[str, str], dict[str, type[Settings]]]:
-    """(what was picked, by name; the pieces, by place): as given, else as tuned for what is picked, or usual."""
-    picked = {"method": method}
-    kinds = dict[str, type[Settings]](loop=LoopSettings)
-    names = {"policy": task.policy, "update": row.updates[0], "start": row.start, "reinforcement": row.reinforcement}
-    names |= {"oracle": task.oracle} | task.problem.recommended_components()
-    if row.oracles != EXPERT_ORACLE:
-        names["oracle"] = row.oracles[0]
-    for place, name in names.items():
-        tuned = task.tuned_for(picked).get(place)
-        only = row.allowed_components(place)
-        picked[place] = given.get(place, (tuned if not only or tuned in only else None) or name)
-        if only:
-            check_known(picked[place], f"{place} for {method}", only)
-        kinds[place] = find_component(task, place, picked[place])
-    kinds["head"] = select_head(task.problem.spaces()[1])
-    named = given.get("gradient")
-    picked["loss"] = first_compatible_loss(task, method, row, kinds, given) if named is None else named
-    kinds["loss"] = find_component(task, "loss", picked["loss"])
-    return picked, kinds
+    """Return (the names by slot, the classes of the settings by slot)."""
+    names = {"method": method}
+    classes = dict[str, type[Settings]](loop=LoopSettings)
+    defaults = {
+        "policy": task.policy,
+        "update": method_spec.updates[0],
+        "start": method_spec.start,
+        "reinforcement": method_spec.reinforcement,
+        "oracle": task.oracle,
+    } | task.problem.recommended_components()
+    if method_spec.oracles != EXPERT_ORACLE:
+        defaults["oracle"] = method_spec.oracles[0]
+    for slot, default in defaults.items():
+        preset = task.tuned_for(names).get(slot)
+        allowed = method_spec.allowed_components(slot)
+        names[slot] = explicit.get(slot, (preset if not allowed or preset in allowed else None) or default)
+        if allowed:
+            check_known(names[slot], f"{slot} for {method}", allowed)
+        classes[slot] = find_component(task, slot, names[slot])
+    classes["head"] = select_head(task.problem.spaces()[1])
+    components = {slot: apply_settings(cls(), explicit) for slot, cls in classes.items() if slot == "oracle"}
+    components |= {slot: cls() for slot, cls in classes.items() if slot in ("head", "reinforcement")}
+    names["loss"] = explicit["gradient"] if "gradient" in explicit else first_compatible_loss(task, method, components)
+    classes["loss"] = find_component(task, "loss", names["loss"])
+    return names, classes
 
 
-def first_compatible_loss(
-    task: Task, method: str, row: Method, kinds: Mapping[str, Any], given: Mapping[str, Any]
-) -> str:
-    """The first of the method's losses that can be computed from what the oracle tells."""
-    tells = kinds["reinforcement"]().feedback(
-        apply_settings(kinds["oracle"](), given).feedback(kinds["head"].is_discrete)
-    )
-    for name in row.losses:
-        if tells in REGISTRIES["loss"].get(name, task.components).accepts:
+def first_compatible_loss(task: Task, method: str, components: Mapping[str, Any]) -> str:
+    """Return the first of the method's losses that accepts the feedback of oracle and reinforcement."""
+    reinforcement = components["reinforcement"]
+    feedback = reinforcement.feedback(components["oracle"].feedback(components["head"].is_discrete))
+    for name in find_method(method).losses:
+        if feedback in REGISTRIES["loss"].get(name, task.components).accepts:
             return name
-    teller = "oracle" if kinds["reinforcement"].name == "none" else "reinforcement"
+    source = components["oracle"] if reinforcement.name == "none" else reinforcement
+    slot = "oracle" if reinforcement.name == "none" else "reinforcement"
     raise UsageError(
-        f"the {teller} {kinds[teller].name} does not know what the other actions cost, which the method {method} "
-        "needs; use --method aggrevated"
+        f"the {slot} {source.name} does not return the costs of all actions, which the method {method} needs; use "
+        "--method aggrevated"
     )
 
 
-def apply_settings(own: SettingsT, settings: Mapping[str, Any]) -> SettingsT:
-    """The piece with those of the settings that it has."""
-    mine = {name: settings[name] for name in declared_settings(type(own)) if name in settings}
-    return replace(own, **{name: to_plain_value(value) for name, value in mine.items()})
+def apply_settings(component: SettingsT, settings: Mapping[str, Any]) -> SettingsT:
+    """Return the component with those of the settings that it declares."""
+    values = {name: settings[name] for name in declared_settings(type(component)) if name in settings}
+    return replace(component, **{name: to_plain_value(value) for name, value in values.items()})
 
 
 def to_plain_value(value: Any) -> Any:
-    """A list as a tuple, and NumPy's numbers as Python's."""
+    """Return a list as a tuple, and a NumPy number as Python's."""
     return (
         tuple(map(to_plain_value, value))
         if isinstance(value, list | tuple)

@@ -97,7 +97,7 @@ class Monitor:
         return Monitor(self.measure.with_engine(engine))
 
     def __call__(self, policy: Policy) -> dict[str, float]:
-        return {"test_uas": float(self.measure(policy))}
+        return {"test_uas": self.measure(policy).value}
 
 
 SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"

@@ -74,16 +74,16 @@ class MicroUasEvaluator:
         assert self.parser.in_order, "the pages are scored one after the other, each once"
         symbols = int(self.parser.corpus.lengths[self.parser.chosen].sum())
         returns, steps = evaluate_returns(policy, self._kept, page_numbers(self.parser), True, self.engine)
-        return ValidationScore((symbols + returns.sum()) / symbols, steps)
+        return ValidationScore(float((symbols + returns.sum()) / symbols), steps)
 
     @cached_property
     def _kept(self) -> CachedObject[WorkerContext]:
         return CachedObject(WorkerContext(self.parser))
 
 
-def micro_uas(policy: Policy | Expert, parser: Parser) -> ValidationScore:
-    """The same, here and now."""
-    return MicroUasEvaluator(parser)(policy)
+def micro_uas(policy: Policy | Expert, parser: Parser) -> float:
+    """Return the share of the parser's symbols to which the policy gives their gold head."""
+    return MicroUasEvaluator(parser)(policy).value
 
 
 def next_symbol_baseline(parser: Parser) -> float:

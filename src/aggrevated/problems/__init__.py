@@ -17,6 +17,7 @@ from aggrevated.experts import Expert
 from aggrevated.policies import Policy
 from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict
+from aggrevated.validation import Validator
 
 STEPS = 100_000_000  # of episodes that run at once, at most
 BYTES = 100  # that a step takes, about
@@ -54,7 +55,7 @@ class Problem:
 
     simulator: Simulator
     expert: Expert
-    validate: Callable[[Policy], float]  # what the best policy is chosen by (line 9); as `Validated`, on the bill
+    validate: Validator  # selects the best policy (line 9)
     test: Callable[[Policy], Score]  # on what no policy was chosen by
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated

@@ -14,9 +14,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from aggrevated.config.resolver import (
     OPTION_NAMES,
     apply_settings,
-    default_config,
     list_component_types,
     raise_unused_setting,
+    select_components,
 )
 from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import check_setting, declared_settings, parse_value, to_flag
@@ -112,7 +112,7 @@ def find_setting_type(name: str, task: Task, method: str) -> Any:
         return str
     owners = [piece for piece in list_component_types(task) if name in declared_settings(piece)]
     if not owners:
-        raise_unused_setting(default_config(task, method, {}), name)
+        raise_unused_setting(select_components(task, method, {}).config, name)
     return get_type_hints(owners[0])[name]
 
 

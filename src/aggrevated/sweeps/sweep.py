@@ -21,13 +21,12 @@ from optuna.storages.journal import BaseJournalBackend
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from aggrevated import __version__, storage
-from aggrevated.config.builder import build_algorithm_inputs
 from aggrevated.core.errors import AggrevatedError, DataError, StorageError, UsageError
-from aggrevated.core.hardware import single_thread
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
 from aggrevated.sweeps.request import Params, SweepRequest
 from aggrevated.training.run_folder import Run, check_folder_unused, create_or_open, create_run_folder
+from aggrevated.training.trainer import Trainer
 
 RECORD = "sweep.json"
 JOURNAL = "study.jsonl"
@@ -121,8 +120,7 @@ class Sweep:
         for folder, params in zip(folders, proposed, strict=True):
             try:
                 config, _ = self.asked.resolve(self.asked.to_settings(params))
-                with single_thread():
-                    build_algorithm_inputs(config)  # a trial that cannot be set up leaves no folder behind
+                Trainer(config).build()  # a trial that cannot be built leaves no folder
             except UsageError as error:  # of settings that cannot be together
                 failed[folder] = str(error)
                 continue

@@ -18,6 +18,7 @@ from aggrevated.training.run_folder import (
     Run,
 )
 from aggrevated.training.session import TrainingSession, ignore_message, partial_result
+from aggrevated.validation import as_validation_score
 
 
 def evaluate_run(run: Run, how: EvaluationSettings) -> Evaluation:
@@ -81,7 +82,7 @@ def validate_expert(world: Problem) -> float | None:
     """What π* gets on what the policies were chosen by; None where that would take long, or cannot be told."""
     validate: Any = world.validate
     try:
-        return float(validate(world.expert)) if world.validates_expert else None
+        return as_validation_score(validate(world.expert)).value if world.validates_expert else None
     except DataError:  # too many of few episodes diverged: no reason to lose a run that has ended
         return None
 

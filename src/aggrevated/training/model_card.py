@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from aggrevated import __version__, storage
 from aggrevated.config import Config
-from aggrevated.config.resolver import OPTION_NAMES, default_config, resolve_config
+from aggrevated.config.resolver import OPTION_NAMES, resolve_config, select_components
 from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.settings import declared_settings, format_option
 from aggrevated.storage import JsonDict
@@ -143,7 +143,7 @@ def non_default_settings(config: Config, task: Task) -> dict[str, Any]:
                 asked = less
     for place, option in OPTION_NAMES.items():
         chosen = getattr(config, place).name
-        if getattr(default_config(task, config.method, asked), place).name != chosen:
+        if getattr(select_components(task, config.method, asked).config, place).name != chosen:
             asked[option] = chosen
     plain = resolve_config(task, config.method, **asked).settings
     asked |= {name: value for name, value in config.settings.items() if plain.get(name, value) != value}

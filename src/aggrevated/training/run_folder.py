@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
@@ -14,10 +14,9 @@ from torch import Tensor
 
 from aggrevated import storage
 from aggrevated.config import Config
-from aggrevated.config.builder import build_algorithm_inputs, build_policy
+from aggrevated.config.builder import build_policy
 from aggrevated.config.resolver import config_from_dict
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.core.hardware import single_thread
 from aggrevated.policies import Policy
 from aggrevated.problems import Problem
 from aggrevated.tasks import Task, as_task, find_task, is_known_task, with_expert_object
@@ -39,18 +38,23 @@ class Run:
 
     folder: Path
     config: Config
+    saved_config: storage.JsonDict = field(default_factory=dict, compare=False, repr=False)  # what config.json holds
 
     @classmethod
-    def create(cls, folder: Path, config: Config) -> Run:
-        """A new run. A folder that already holds something is refused, so that no run is overwritten."""
-        check_folder_unused(folder)
-        with single_thread():
-            build_algorithm_inputs(
-                config
-            )  # what cannot be set up, for example for lack of its expert, leaves no folder behind
+    def create(cls, folder: Path | str, config: Config) -> Run:
+        """Create the folder of a new run.
+
+        Args:
+            folder: A folder that does not exist, or is empty.
+            config: What the run is to do. Whether it can be built is not checked here; see `Trainer.build`.
+
+        Raises:
+            UsageError: The folder holds something already.
+        """
+        folder = Path(folder)
         check_folder_unused(folder)
         create_run_folder(folder, CONFIG, config.to_dict())
-        return cls(folder, config)
+        return cls(folder, config, config.to_dict())
 
     @classmethod
     def open(
@@ -81,10 +85,9 @@ class Run:
                 f"expert that it was made of: {again}"
             )
         if env is None and expert is None:
-            return cls(folder, config_from_dict(facts, path, task, trust_code))
-        run = cls(
-            folder, config_from_dict(facts, path, rebuild_task(facts, path, task, trust_code, env, expert), trust_code)
-        )
+            return cls(folder, config_from_dict(facts, path, task, trust_code), facts)
+        rebuilt = rebuild_task(facts, path, task, trust_code, env, expert)
+        run = cls(folder, config_from_dict(facts, path, rebuilt, trust_code), facts)
         run._refuse_another()
         return run
 
@@ -243,8 +246,6 @@ def create_trials(folder: Path, config: Config, count: int) -> list[Run]:
     if count == 1:
         return [Run.create(folder, config)]
     check_folder_unused(folder)
-    with single_thread():
-        build_algorithm_inputs(config)  # what cannot be set up leaves no folder behind
     create_run_folder(folder, TRIALS, {"trials": count, "config": config.to_dict()})
     return create_or_open_trials(folder, config, count)
 

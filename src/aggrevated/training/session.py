@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
 from aggrevated import storage
-from aggrevated.config.builder import AlgorithmInputs, build_algorithm_inputs
+from aggrevated.config.builder import AlgorithmInputs
 from aggrevated.core.errors import DataError
 from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
 from aggrevated.training import checkpoint, limits
@@ -124,10 +124,11 @@ class TrainingSession:
             learner.update_best(setup.problem.validate(learner.policy), learner.n)
 
 
-def restore_or_start(run: Run, warn: WarningCallback, ignore_numerics: bool = False) -> TrainingSession:
-    """The parts, with learner and oracle where the newest intact checkpoint left them."""
+def restore_or_start(
+    run: Run, setup: AlgorithmInputs, warn: WarningCallback, ignore_numerics: bool = False
+) -> TrainingSession:
+    """Return the session, with learner and oracle where the newest intact checkpoint left them."""
     storage.remove_temporary_files(run.folder)
-    setup = build_algorithm_inputs(run.config)
     lines = [line.to_dict() for line in run.metrics()]
     learner = setup.learner
     loop = run.config.loop

@@ -1,4 +1,4 @@
-"""Algorithm 1 in a folder. Stopped at any moment, it goes on and ends with the same bits."""
+"""Algorithm 1 in a run folder. Stopped at any moment and resumed, it ends with the same bits."""
 
 from __future__ import annotations
 
@@ -7,18 +7,28 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from aggrevated import loggers, storage
 from aggrevated.algorithm import Iteration, Learner, aggrevated
+from aggrevated.config import Config
+from aggrevated.config.builder import AlgorithmInputs, build_algorithm_inputs
 from aggrevated.config.resolver import resolve_config
 from aggrevated.config.summary import describe_config
-from aggrevated.core.errors import DataError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.signals import defer_signals
 from aggrevated.engines import IN_PROCESS, Engine
+from aggrevated.loggers import WriterCollection, find_writer_factories, open_writers
+from aggrevated.storage import (
+    ChecksummedJournal,
+    digest_tensors,
+    exclusive_lock,
+    load_checksummed,
+    save_checksummed_json,
+)
 from aggrevated.tasks import as_task
 from aggrevated.training import checkpoint, limits
 from aggrevated.training.evaluation import finish_run
@@ -38,15 +48,154 @@ from aggrevated.training.session import (
     restore_or_start,
 )
 
+ProgressCallback = Callable[[Metrics], None]
+MessageCallback = Callable[[str], None]
+
 
 def print_to_stderr(sentence: str) -> None:
-    """Say it on standard error."""
+    """Print the sentence to standard error."""
     print(sentence, file=sys.stderr)
 
 
 def emit_warning(sentence: str) -> None:
-    """Say it by Python's warnings."""
+    """Issue a Python warning."""
     warnings.warn(sentence, stacklevel=2)
+
+
+class Trainer:
+    """Trains the policy of a config in its run folder.
+
+    Args:
+        config: What to train, as `resolve_config` returns it or as `Run.open(folder).config` has it.
+
+    Example:
+        >>> from aggrevated import Run, Trainer, resolve_config
+        >>> config = resolve_config("cartpole", iterations=1, trajectories=2, validation_episodes=2, test_episodes=2)
+        >>> trainer = Trainer(config)
+        >>> trainer.build()
+        >>> run = Run.create("runs/example", config)
+        >>> trainer.fit(run).iterations
+        1
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._inputs: AlgorithmInputs | None = None
+
+    def build(self) -> None:
+        """Build simulator, expert, policy, oracle, loss and update.
+
+        `fit` does so, too. Call it before a run folder is created: what cannot be built leaves no folder then.
+
+        Raises:
+            AggrevatedError: A part cannot be built, for example because the file of the expert is missing.
+        """
+        with single_thread():
+            self._inputs = build_algorithm_inputs(self.config)
+
+    def fit(
+        self,
+        run: Run,
+        engine: Engine = IN_PROCESS,
+        *,
+        log: str | Sequence[str] = (),
+        progress: ProgressCallback = ignore_message,
+        warn: WarningCallback = ignore_message,
+        say: MessageCallback = ignore_message,
+        ignore_numerics: bool = False,
+    ) -> Result:
+        """Train until the run ends, from its newest checkpoint if there is one.
+
+        A signal to stop ends the run after the current iteration, with a checkpoint.
+
+        Args:
+            run: The run. If it asks for more than its folder says, its config.json is written anew.
+            engine: Does the work; it changes nothing in the result.
+            log: Names of loggers, for example "tensorboard".
+            progress: Called with the metrics of every iteration.
+            warn: Called with every warning, a sentence.
+            say: Called with what a person may want to know, a sentence.
+            ignore_numerics: Resume even where this machine computes other bits than the one that began the run.
+
+        Returns:
+            The result. If the run has ended already, it is read from the folder.
+
+        Raises:
+            UsageError: The run is of another config, or another process trains it.
+            DataError: A file of the run is damaged, or this machine computes other bits.
+        """
+        if run.config != self.config:
+            raise UsageError(f"{run.folder} has another config than this trainer; use Trainer(run.config)")
+        if log:
+            find_writer_factories(log)
+        with exclusive_lock(run.folder), single_thread(), ExitStack() as stack:
+            if (ended := load_complete_result(run, warn)) is not None:
+                return replace(ended, run_folder=str(run.folder))  # the folder may have been moved
+            session = restore_or_start(run, self._take_inputs(engine), warn, ignore_numerics)
+            if run.saved_config != run.config.to_dict():
+                save_checksummed_json(run.folder / CONFIG, run.config.to_dict())
+            writers = stack.enter_context(open_run_writers(log, run, warn)) if log else None
+            with defer_signals() as stop:
+                for metrics in self._iterate(session, engine, warn):
+                    if writers is not None:
+                        writers.write(metrics.to_dict())
+                    progress(metrics)
+                    if stop.signal is not None:
+                        session.save_checkpoint_if_new()
+                        stop.reraise()
+                if stop.signal is not None:
+                    stop.reraise()
+            session.validate_last_policy()
+            if digest_best_policy(run) != digest_tensors(session.inputs.learner.best.weights or {}):
+                session.save_best_policy()  # the file is of an older iteration, or missing, or damaged
+            result = finish_run(session, say)
+            if writers is not None:
+                writers.close(result.to_dict())
+            return result
+
+    def _take_inputs(self, engine: Engine) -> AlgorithmInputs:
+        """Return the inputs of the algorithm, which one run changes: each is used once."""
+        if self._inputs is None:
+            self.build()
+        inputs = self._inputs
+        assert inputs is not None
+        self._inputs = None
+        return inputs if engine is IN_PROCESS else replace(inputs, problem=inputs.problem.with_engine(engine))
+
+    def _iterate(self, session: TrainingSession, engine: Engine, warn: WarningCallback) -> Iterator[Metrics]:
+        """Yield the metrics of each missing iteration once they are written; save a checkpoint every few of them."""
+        run = session.run
+        inputs = session.inputs
+        learner = inputs.learner
+        loop = run.config.loop
+        started = time.perf_counter() - session.counters.seconds
+        cpu_started = time.process_time() - session.counters.cpu_seconds
+        iterations = aggrevated(
+            learner, inputs.problem.simulator, inputs.problem.expert, inputs.oracle, inputs.loss,
+            seed=loop.seed, k=loop.trajectories, alpha=inputs.alpha,
+            validate=inputs.problem.validate, validate_every=loop.validate_every, engine=engine,
+        )  # fmt: skip
+        with ChecksummedJournal(run.folder / METRICS, session.last_checksum) as journal:
+            while not session.ended_by:
+                before = limits.count_spent(learner)
+                iteration = next(iterations)
+                seconds = time.perf_counter() - started
+                metrics = make_metrics(iteration, learner, seconds, time.process_time() - cpu_started)
+                metrics = replace(metrics, stalled_reason=session.monitor.observe(metrics))
+                if learner.n % loop.validate_every == 0:
+                    metrics = replace(metrics, more=inputs.problem.monitor(learner.policy))
+                session.counters.add(metrics)
+                session.cost = limits.count_since(learner, before)
+                journal.append(metrics.to_dict())
+                session.last_checksum = journal.checksum
+                session.unsaved_metrics.append(metrics.to_dict())
+                if session.is_checkpoint_due():
+                    journal.sync()
+                    session.save_checkpoint()
+                for sentence in session.monitor.new_warnings():
+                    warn(f"{run.folder}, iteration {learner.n}: {sentence}")
+                yield metrics
+                limits.check_progress_towards_limit(run, session.cost)
 
 
 def train(
@@ -55,29 +204,54 @@ def train(
     *,
     expert: Any = None,
     out: Path | str | None = None,
-    progress: Callable[[Metrics], None] = ignore_message,
-    say: Callable[[str], None] = print_to_stderr,
+    progress: ProgressCallback = ignore_message,
+    say: MessageCallback = print_to_stderr,
     warn: WarningCallback = emit_warning,
     engine: Engine = IN_PROCESS,
     log: str | Sequence[str] = (),
     **settings: Any,
 ) -> Run:
-    """Learn a policy in a new run folder; `run.policy` is it.
+    """Train a policy in a new run folder; `run.policy` is the best policy.
 
-    `env` is the name of a task, the id of an environment of Gymnasium, a function that makes one, a simulator, or a
-    `Task`; `expert` a file, or anything that acts (`aggrevated.as_expert`). Settings have the names of the command
-    line's options: `train("cartpole", update="regular", learning_rate=0.01)`. `say` is told what follows from them,
-    `progress` of each iteration. `engine` does the work of the lanes, for example `Processes(8)`, and `log`
-    names who else hears of the metrics, for example "tensorboard"; neither changes anything in the result.
+    Args:
+        env: The name of a task, the id of a Gymnasium environment, a function that makes an environment, a simulator,
+            or a `Task`.
+        method: The name of a method, for example "aggrevated", "dagger" or "loki".
+        expert: A file of an expert, or an object that acts (`aggrevated.as_expert` says which).
+        out: The run folder; by default a new one in runs/.
+        progress: Called with the metrics of every iteration.
+        say: Called with what follows from the settings, a sentence; by default it is printed to standard error.
+        warn: Called with every warning, a sentence; by default it is a Python warning.
+        engine: Does the work, for example `ProcessEngine(8)`; it changes nothing in the result.
+        log: Names of loggers, for example "tensorboard".
+        **settings: Components and their settings, by the names of the command line's options.
+
+    Returns:
+        The run.
+
+    Raises:
+        UsageError: A setting is unknown, does not fit the others or has no effect, or the folder exists.
+        DataError: The expert or other data cannot be read.
+
+    Example:
+        >>> import aggrevated
+        >>> run = aggrevated.train(
+        ...     "cartpole", update="regular", iterations=1, trajectories=2, validation_episodes=2, test_episodes=2
+        ... )
+        >>> run.policy.act([0.0, 0.0, 0.1, 0.0]) in (0, 1)
+        True
     """
-    loggers.find_writer_factories(log)  # what is not installed leaves no folder behind
-    named = isinstance(expert, str | os.PathLike)
-    settings |= {"expert": os.fspath(expert)} if named else {}
-    config = resolve_config(as_task(env, None if named else expert), method, **settings)
+    find_writer_factories(log)
+    has_file = isinstance(expert, str | os.PathLike)
+    if has_file:
+        settings["expert"] = os.fspath(expert)
+    config = resolve_config(as_task(env, None if has_file else expert), method, **settings)
     for line in describe_config(config):
         say(line)
-    run = Run.create(Path(out) if out is not None else choose_run_folder(config), config)
-    run_to_end(run, progress, warn, engine=engine, log=log, say=say)
+    trainer = Trainer(config)
+    trainer.build()
+    run = Run.create(out if out is not None else choose_run_folder(config), config)
+    trainer.fit(run, engine, log=log, progress=progress, warn=warn, say=say)
     return run
 
 
@@ -89,68 +263,52 @@ def resume(
     iterations: int | None = None,
     budget: int | None = None,
     queries: int | None = None,
-    progress: Callable[[Metrics], None] = ignore_message,
-    say: Callable[[str], None] = print_to_stderr,
+    progress: ProgressCallback = ignore_message,
+    say: MessageCallback = print_to_stderr,
     warn: WarningCallback = emit_warning,
     engine: Engine = IN_PROCESS,
     log: str | Sequence[str] = (),
     trust_code: bool = False,
     ignore_numerics: bool = False,
 ) -> Run:
-    """Go on with a run from its last checkpoint, or with more to do; it ends with the same bits as if never stopped.
+    """Resume a run from its newest checkpoint; it ends with the same bits as if it had not been stopped.
 
-    `env` and `expert` are what `train` was given, where these were objects or functions that have no name to be found
-    by; others than those are refused. `trust`: import the Python code that the folder names.
+    Args:
+        folder: The run folder.
+        env: What `train` was given, where that was an object that has no name to be found by.
+        expert: What `train` was given, likewise. Other objects than those of the run are refused.
+        iterations: Train to this number of iterations in all, more than the run asked for.
+        budget: Train until this number of simulator steps is spent in all.
+        queries: Train until this number of oracle queries is made in all.
+        progress: Called with the metrics of every iteration.
+        say: Called with what a person may want to know, a sentence.
+        warn: Called with every warning, a sentence.
+        engine: Does the work; it changes nothing in the result.
+        log: Names of loggers, for example "tensorboard".
+        trust_code: Import the Python code that the folder names.
+        ignore_numerics: Resume even where this machine computes other bits than the one that began the run.
+
+    Returns:
+        The run.
+
+    Raises:
+        UsageError: A limit is below what the run has done.
+        DataError: The folder is not a run, a file is damaged, or this machine computes other bits.
     """
-    run = limits.extend_limits(
-        Run.open(folder, trust_code=trust_code, env=env, expert=expert), iterations, budget, queries
-    )
-    run_to_end(run, progress, warn, ignore_numerics, engine, log, say)
+    run = Run.open(folder, trust_code=trust_code, env=env, expert=expert)
+    run = limits.extend_limits(run, iterations, budget, queries)
+    trainer = Trainer(run.config)
+    trainer.fit(run, engine, log=log, progress=progress, warn=warn, say=say, ignore_numerics=ignore_numerics)
     return run
 
 
-def run_to_end(
-    run: Run,
-    progress: Callable[[Metrics], None] = ignore_message,
-    warn: WarningCallback = ignore_message,
-    ignore_numerics: bool = False,
-    engine: Engine = IN_PROCESS,
-    log: str | Sequence[str] = (),
-    say: Callable[[str], None] = ignore_message,
-) -> Result:
-    """Run it, or the rest of it, to its end, and give its result; `progress` is told of each iteration.
-
-    Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
-    work of the lanes, and changes nothing. Asked to stop by a signal, it finishes the iteration and keeps it first.
-    The logs that `log` names hear of every iteration, of those that were run before first. `say` is told what will
-    take long.
-    """
-    loggers.find_writer_factories(log)
-    with storage.exclusive_lock(run.folder), single_thread():
-        if (ended := load_complete_result(run, warn)) is not None:
-            return replace(ended, run_folder=str(run.folder))  # it may have been moved
-        sitting = restore_or_start(run, warn, ignore_numerics)
-        sitting.inputs = replace(sitting.inputs, problem=sitting.inputs.problem.with_engine(engine))
-        if Run.open(run.folder, run.config.task).config != run.config:  # more was asked for
-            storage.save_checksummed_json(run.folder / CONFIG, run.config.to_dict())
-        with loggers.open_writers(log, run.folder, run.config.to_dict(), warn) as told:
-            for line in run.metrics() if log else ():
-                told.write(line.to_dict())
-            with defer_signals() as stop:
-                for metrics in iterate_training(sitting, warn, engine):
-                    told.write(metrics.to_dict())
-                    progress(metrics)
-                    if stop.signal is not None:
-                        sitting.save_checkpoint_if_new()
-                        stop.reraise()
-                if stop.signal is not None:
-                    stop.reraise()
-            sitting.validate_last_policy()
-            if digest_best_policy(run) != storage.digest_tensors(sitting.inputs.learner.best.weights or {}):
-                sitting.save_best_policy()  # it is of an older iteration, or missing, or damaged
-            result = finish_run(sitting, say)
-            told.close(result.to_dict())
-        return result
+@contextmanager
+def open_run_writers(log: str | Sequence[str], run: Run, warn: WarningCallback) -> Iterator[WriterCollection]:
+    """Open the writers of a run, with the metrics of the iterations that it has already."""
+    with open_writers(log, run.folder, run.config.to_dict(), warn) as writers:
+        for metrics in run.metrics():
+            writers.write(metrics.to_dict())
+        yield writers
 
 
 def load_complete_result(run: Run, warn: WarningCallback) -> Result | None:
@@ -161,7 +319,7 @@ def load_complete_result(run: Run, warn: WarningCallback) -> Result | None:
     result = run.result()
     if result is None or digest_best_policy(run, warn) is None:
         return None
-    if storage.digest_tensors(run.load_best_policy_weights()[0]) != result.weights_sha256:
+    if digest_tensors(run.load_best_policy_weights()[0]) != result.weights_sha256:
         raise DataError(f"{run.folder}/{RESULT} is not of the policy beside it; remove it, and resume makes it again")
     lines = run.metrics()
     return result if (lines[-1].iteration if lines else 0) == result.iterations else None
@@ -172,48 +330,10 @@ def digest_best_policy(run: Run, warn: WarningCallback = ignore_message) -> str 
     if not (run.folder / BEST_POLICY_FILE).is_file():
         return None
     try:
-        return storage.digest_tensors(storage.load_checksummed(run.folder / BEST_POLICY_FILE)[0])
+        return digest_tensors(load_checksummed(run.folder / BEST_POLICY_FILE)[0])
     except DataError as error:
         warn(f"{error}; it is made again from the last checkpoint")
         return None
-
-
-def iterate_training(sitting: TrainingSession, warn: WarningCallback, engine: Engine = IN_PROCESS) -> Iterator[Metrics]:
-    """The iterations that are missing, each written down, and a checkpoint every few of them."""
-    run = sitting.run
-    setup = sitting.inputs
-    health = sitting.monitor
-    tally = sitting.counters
-    learner = setup.learner
-    loop = run.config.loop
-    began = time.perf_counter() - tally.seconds
-    cpu_began = time.process_time() - tally.cpu_seconds
-    iterations = aggrevated(
-        learner, setup.problem.simulator, setup.problem.expert, setup.oracle, setup.loss,
-        seed=loop.seed, k=loop.trajectories, alpha=setup.alpha,
-        validate=setup.problem.validate, validate_every=loop.validate_every, engine=engine,
-    )  # fmt: skip
-    with storage.ChecksummedJournal(run.folder / METRICS, sitting.last_checksum) as journal:
-        while not sitting.ended_by:
-            before = limits.count_spent(learner)
-            iteration = next(iterations)
-            took = time.perf_counter() - began, time.process_time() - cpu_began
-            metrics = make_metrics(iteration, learner, *took)
-            metrics = replace(metrics, stalled_reason=health.observe(metrics))
-            if learner.n % loop.validate_every == 0:
-                metrics = replace(metrics, more=setup.problem.monitor(learner.policy))
-            tally.add(metrics)
-            sitting.cost = limits.count_since(learner, before)
-            journal.append(metrics.to_dict())
-            sitting.last_checksum = journal.checksum
-            sitting.unsaved_metrics.append(metrics.to_dict())
-            if sitting.is_checkpoint_due():
-                journal.sync()
-                sitting.save_checkpoint()
-            for sentence in health.new_warnings():
-                warn(f"{run.folder}, iteration {learner.n}: {sentence}")
-            yield metrics
-            limits.check_progress_towards_limit(run, sitting.cost)
 
 
 def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_seconds: float) -> Metrics:

@@ -22,7 +22,7 @@ from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow, Task, all_tasks, find_task
 from aggrevated.training.run_folder import Run, create_or_open
-from aggrevated.training.trainer import run_to_end
+from aggrevated.training.trainer import Trainer
 from aggrevated_experiments.learning_curves_page import write_learning_curves_page
 from aggrevated_experiments.row_tuning import Tuning
 
@@ -221,5 +221,5 @@ def fingerprint_short_run(figure: Figure) -> JsonDict:
         return {}
     config = config.with_settings(**{name: value for name, value in SHORT.items() if name in config.settings})
     with TemporaryDirectory() as folder:
-        result = run_to_end(Run.create(Path(folder) / "short", config))
+        result = Trainer(config).fit(Run.create(Path(folder) / "short", config))
     return {"settings": config.to_dict(), "weights_sha256": result.weights_sha256}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from aggrevated.cli import run_jobs
-from aggrevated.engines import IN_PROCESS
 from aggrevated.tasks import FigureRow, Preset, algebra
 from aggrevated.training.run_folder import Run
 from aggrevated.updates import TO_THE_END
 from aggrevated_experiments.parsing import table1
 from helpers.command_runner import CommandRunner
 from helpers.handwriting import crohme_like
+from helpers.small_runs import fit_run
 
 
 @pytest.fixture
@@ -60,9 +60,7 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table1, "TUNING", ((rows[0], ({}, {"learning_rate": 0.3})),))
     monkeypatch.setattr(table1, "REAL_INK", rows[::2])
     monkeypatch.setattr(table1, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in table1.FIGURES))
-    monkeypatch.setattr(
-        run_jobs, "run_all", lambda runs, where=None: [run_jobs.run_with_progress(run, IN_PROCESS) for run in runs]
-    )
+    monkeypatch.setattr(run_jobs, "run_all", lambda runs, engine, log: [fit_run(run) for run in runs])
 
 
 @pytest.mark.usefixtures("small_tables")

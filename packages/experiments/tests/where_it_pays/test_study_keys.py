@@ -11,10 +11,10 @@ from aggrevated.reports.comparison import TrialGroup
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.storage import JsonDict
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.where_it_pays.simulators.keys import POSITION, Keys
 from aggrevated_experiments.where_it_pays.study_keys import EPISODES, KEYS, NONE_ON_THE_SPOT, doors
+from helpers.small_runs import fit_run
 
 SMALL = {"trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
 CASES = tuple(replace(case, settings={**case.settings, "budget": 400}) for case in (doors(3), NONE_ON_THE_SPOT))
@@ -28,7 +28,7 @@ def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Ru
     figure = replace(KEYS, cases=CASES, methods=METHODS, settings=SMALL)
     groups = figure.runs(request)
     for run in (run for runs in groups for run in runs):
-        run_to_end(run)
+        fit_run(run)
     figure.write([TrialGroup.of(runs) for runs in groups], request, folder)
     return groups, json.loads((folder / "pays-keys.json").read_text()), (folder / "pays-keys.md").read_text()
 

@@ -10,13 +10,13 @@ import pytest
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict
-from aggrevated.training.trainer import run_to_end
 from aggrevated.validation import evaluate_returns
 from aggrevated_experiments.figures import Request, find_figure
 from aggrevated_experiments.where_it_pays import study_packing
 from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking
 from aggrevated_experiments.where_it_pays.simulators.packing import Packing
 from aggrevated_experiments.where_it_pays.study_packing import PACKING, beside_best_fit
+from helpers.small_runs import fit_run
 
 SMALL = {"budget": 1200, "trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
 TWO = {name: PACKING.methods[name] for name in ("AggreVaTeD (exponentiated)", "TNPG (critic)")}
@@ -31,7 +31,7 @@ def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDi
     groups = FIGURE.runs(request)
     assert [len(runs) for runs in groups] == [2, 2]
     for run in (run for runs in groups for run in runs):
-        run_to_end(run)
+        fit_run(run)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(study_packing, "EPISODES", EPISODES)
         FIGURE.write([TrialGroup.of(runs) for runs in groups], request, folder)

@@ -92,7 +92,7 @@ class CalibratingEvaluator:
         found = parse_greedily(policy, self.parser)
         calibrate_policy(policy, self.parser, found)
         symbols = int(self.parser.corpus.lengths[self.parser.chosen].sum())
-        return ValidationScore((symbols + found.returns.sum()) / symbols, found.simulator_steps)
+        return ValidationScore(float((symbols + found.returns.sum()) / symbols), found.simulator_steps)
 
 
 @dataclass(frozen=True)

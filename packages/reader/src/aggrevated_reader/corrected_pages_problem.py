@@ -255,7 +255,7 @@ class Choosing:
         others = self.others.read(policy)
         calibrate_policy(policy, self.others.parser, others.found)
         steps = own.found.simulator_steps + others.found.simulator_steps
-        return ValidationScore((own.both + others.both) / 2, steps)
+        return ValidationScore(float((own.both + others.both) / 2), steps)
 
 
 @dataclass(frozen=True)

@@ -38,39 +38,39 @@ class Doctor:
     json: bool = False
     """Print the result as one JSON object."""
 
-    default_config: ClassVar[Any] = None  # a Config: the pieces that the choices come to, with their defaults
+    selection: ClassVar[Any] = None  # the Selection of the task among the arguments
 
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
-        """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        from aggrevated.cli.commands.train import default_config_for, find_task_argument, option_groups, with_task_list
+        """Return the command with the options of the task among the arguments, and the arguments that it takes."""
+        from aggrevated.cli.commands.train import (
+            find_task_argument,
+            option_groups,
+            select_from_arguments,
+            shown_config,
+            with_task_list,
+        )
         from aggrevated.cli.options import normalize_flags, specialize_command
 
         task = find_task_argument(arguments)
         if task is None:
             return with_task_list(cls), list(arguments)
-        config = default_config_for(task, arguments)
-        return specialize_command(cls, option_groups([config], cls, arguments), config), normalize_flags(
-            arguments, config.components.values()
-        )
+        selection = select_from_arguments(task, arguments)
+        config = shown_config(selection, arguments)
+        command = specialize_command(cls, option_groups([config], cls, arguments), selection=selection)
+        return command, normalize_flags(arguments, config.components.values())
 
     def run(self) -> None:
         """Examine, write the page, and print what was found."""
         import json
 
-        from aggrevated.cli.commands.train import COMPONENT_HELP, check_task_first
+        from aggrevated.cli.commands.train import fill_selection
         from aggrevated.cli.console import Progress, print_note
-        from aggrevated.cli.options import explicit_settings
-        from aggrevated.config.resolver import resolve_config
         from aggrevated.core.errors import DataError
         from aggrevated.doctor import diagnose
         from aggrevated.doctor.html_report import report_lines, write_report
 
-        check_task_first(self.command, self.task, self.default_config)
-        chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
-        config = resolve_config(
-            self.default_config.task, self.method, **chosen, **explicit_settings(self, self.default_config.components)
-        )
+        config = fill_selection(self, self.task, self.selection)
         with Progress("doctor", 1) as shown:
 
             def progress(done: int, total: int, what: str) -> None:

@@ -29,7 +29,7 @@ class Evaluate:
     json: bool = False
     """Print the result as one JSON object."""
 
-    default_config: ClassVar[Any] = None  # EvaluationSettings: how it is done unless the options say otherwise
+    defaults: ClassVar[Any] = None  # the EvaluationSettings of the run's problem
 
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
@@ -48,12 +48,11 @@ class Evaluate:
         from aggrevated.training.run_folder import list_runs
 
         config = list_runs(find_folder_argument(folders), trust_code=to_flag("trust_code") in arguments)[0].config
-        default_config = config.problem.evaluation()
-        for name in iter_unknown_options(arguments, {*default_config.to_values(), *cls.__dataclass_fields__, "help"}):
+        defaults = config.problem.evaluation()
+        for name in iter_unknown_options(arguments, {*defaults.to_values(), *cls.__dataclass_fields__, "help"}):
             raise UsageError(f"{to_flag(name)} has no effect on a run of {config.task.name}; leave it out")
-        return specialize_command(
-            cls, {"evaluation": make_option_group("evaluation", default_config)}, default_config
-        ), normalize_flags(arguments, [default_config])
+        command = specialize_command(cls, {"evaluation": make_option_group("evaluation", defaults)}, defaults=defaults)
+        return command, normalize_flags(arguments, [defaults])
 
     def run(self) -> None:
         """Evaluate, and print the result."""
@@ -62,7 +61,7 @@ class Evaluate:
         from aggrevated.training.evaluation import evaluate_run
         from aggrevated.training.run_folder import list_runs
 
-        how = replace(self.default_config, **explicit_settings(self, {"evaluation": self.default_config}))
+        how = replace(self.defaults, **explicit_settings(self, {"evaluation": self.defaults}))
         how.check_values()
         print_result(
             [evaluate_run(run, how) for run in list_runs(self.run_folder, self.trust_code)], self.run_folder, self.json

@@ -51,8 +51,8 @@ class Resume:
         more = {name: getattr(self, name) for name in LIMIT_NAMES}
         runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust_code)]
         asked = "".join(f" {to_flag(name)} {value}" for name, value in more.items() if value is not None)
-        with print_resume_hint_on_interrupt(f"aggrevated resume {self.run_folder}{asked}"):
-            results = run_all(runs, self.where, self.ignore_numerics)
+        with self.where.build(len(runs)) as engine, print_resume_hint_on_interrupt(f"{self.run_folder}{asked}"):
+            results = run_all(runs, engine, self.ignore_numerics, log=self.where.log)
         print_result(results, self.run_folder, self.json)
 
     def _go_on_with_sweep(self) -> None:

@@ -11,9 +11,10 @@ from tyro.conf import Positional, UseAppendAction, arg
 from aggrevated.cli.commands.train import (
     COMPONENT_HELP,
     check_task_first,
-    default_config_for,
     find_task_argument,
     option_groups,
+    select_from_arguments,
+    shown_config,
     with_task_list,
 )
 from aggrevated.cli.options import EngineOptions, Folder, Integer, Name, TaskName
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import FrozenTrial
 
-    from aggrevated.config import Config
+    from aggrevated.config.resolver import Selection
     from aggrevated.sweeps.request import SweepRequest
     from aggrevated.sweeps.sweep import Sweep
     from aggrevated.training.run_folder import Run
@@ -64,7 +65,7 @@ class SweepCommand:
     """Print all trials as one JSON object."""
     where: EngineOptions = field(default_factory=EngineOptions)
 
-    default_config: ClassVar[Any] = None  # Configs: the pieces that the choices come to, with their defaults
+    selections: ClassVar[Any] = ()  # the Selections of the task among the arguments, for all choices that vary
 
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
@@ -74,9 +75,10 @@ class SweepCommand:
             return with_task_list(cls), list(arguments)
         from aggrevated.cli.options import normalize_flags, specialize_command
 
-        configs = list_configs(task, arguments)
+        selections = list_selections(task, arguments)
+        configs = [shown_config(one, arguments) for one in selections]
         pieces = [piece for config in configs for piece in config.components.values()]
-        command = specialize_command(cls, option_groups(configs, cls, arguments), configs)
+        command = specialize_command(cls, option_groups(configs, cls, arguments), selections=selections)
         return command, normalize_flags(arguments, pieces)
 
     def run(self) -> None:
@@ -84,8 +86,8 @@ class SweepCommand:
         from aggrevated.sweeps.sweep import create_or_open_sweep
         from aggrevated.training.run_folder import to_file_name
 
-        check_task_first(self.command, self.task, next(iter(self.default_config or ()), None))
-        self.where.checked(runs=2)
+        check_task_first(self.command, self.task, next(iter(self.selections), None))
+        self.where.check(runs=2)
         folder = self.out or Path("runs") / to_file_name(f"sweep-{self.task}")
         run_sweep_to_end(create_or_open_sweep(folder, self.asked(folder)), self.json, self.where)
 
@@ -95,7 +97,7 @@ class SweepCommand:
         from aggrevated.sweeps.search_space import parse_variations
         from aggrevated.sweeps.sweep import RECORD, Sweep
 
-        varied = parse_variations(self.vary, self.default_config[0].task, self.method)
+        varied = parse_variations(self.vary, self.selections[0].config.task, self.method)
         then = Sweep.open(folder).asked if (folder / RECORD).is_file() else None
         then = then if then and then.varied == varied else None
         search = self.search or (then.search if then else choose_search(varied, self.trials))
@@ -113,14 +115,14 @@ class SweepCommand:
 
         chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
         found = {name: value for name, value in chosen.items() if value is not None}
-        for config in self.default_config:
-            found |= explicit_settings(self, config.components)
-        task = self.default_config[0].task
+        for selection in self.selections:
+            found |= explicit_settings(self, selection.config.components)
+        task = self.selections[0].config.task
         return {name: with_absolute_path(task, name, value) for name, value in found.items()}
 
 
-def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
-    """Return the configs, else at their defaults, of all combinations of method and pieces asked for."""
+def list_selections(task: str, arguments: Sequence[str]) -> list["Selection"]:
+    """Return the components of all combinations of the methods and components that vary."""
     from aggrevated.cli.options import option_values
     from aggrevated.core.errors import UsageError
     from aggrevated.core.settings import to_flag
@@ -131,7 +133,7 @@ def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
     names = [name for name in ("method", *COMPONENT_HELP) if name in varied]
     for some in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
         try:
-            found.append(default_config_for(task, [*arguments, *some]))
+            found.append(select_from_arguments(task, [*arguments, *some]))
         except UsageError as error:
             faults.append(error)
     if not found:
@@ -147,7 +149,7 @@ def run_sweep_to_end(
 ) -> None:
     """Make the trials that are missing, write the report, and print it."""
     from aggrevated.cli.console import print_note, print_table
-    from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_on_engine
+    from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
     from aggrevated.core.errors import AggrevatedError
     from aggrevated.reports.sweeps import describe_sweep, write_report
     from aggrevated.sweeps.sweep import ROUND, FailureCallback, sort_best_first
@@ -155,11 +157,11 @@ def run_sweep_to_end(
     asked = sweep.asked
     problem = asked.found.problem
     print_note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
-    go_on = print_resume_hint_on_interrupt(f"aggrevated resume {sweep.folder}")
-    with go_on, where.build(asked.seeds * min(asked.trials, ROUND)) as engine:
+    runs_at_once = asked.seeds * min(asked.trials, ROUND)
+    with where.build(runs_at_once) as engine, print_resume_hint_on_interrupt(sweep.folder):
 
-        def run_all(runs: Sequence["Run"], failed: FailureCallback) -> None:
-            run_on_engine(engine, runs, ignore_numerics, failed, where.log)
+        def run_trials(runs: Sequence["Run"], failed: FailureCallback) -> None:
+            run_all(runs, engine, ignore_numerics, failed, where.log)
 
         def show(study: "Study", new: Sequence["FrozenTrial"]) -> None:
             for trial in (trial for trial in new if trial.value is None):
@@ -170,7 +172,7 @@ def run_sweep_to_end(
                 words = f"best so far trial {best.number:03d}, {value}"
             print_note(f"{len(study.trials)}/{asked.trials} trials: {words}")
 
-        study = sweep.run(run_all, show)
+        study = sweep.run(run_trials, show)
     facts = describe_sweep(sweep, study)
     if facts["best"] is None:
         trials = facts["trials"]

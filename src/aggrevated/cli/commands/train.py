@@ -13,9 +13,11 @@ from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
     from aggrevated.config import Config
+    from aggrevated.config.resolver import Selection
     from aggrevated.tasks import Task
 
 T = TypeVar("T")
+HELP_FLAGS = {"-h", "--help"}
 COMPONENT_HELP = {
     "policy": "The kind of policy",
     "update": "How it is stepped (line 7)",
@@ -60,59 +62,61 @@ class Train:
     """Print the result as one JSON object."""
     engine_options: EngineOptions = field(default_factory=EngineOptions)
 
-    default_config: ClassVar[Any] = None  # a Config: the pieces that the choices come to, with their defaults
+    selection: ClassVar[Any] = None  # the Selection of the task among the arguments
+    file_config: ClassVar[Any] = None  # the Config of --config
 
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
-        """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
+        """Return the command with the options of the task among the arguments, and the arguments that it takes."""
         from aggrevated.cli.options import normalize_flags, option_value, specialize_command
 
         file = option_value("config", arguments)
         task = find_task_argument(arguments)
-        if file is None and task is None:
+        if file is not None:
+            config = config_from_file(Path(file), arguments)
+            attributes: dict[str, Any] = {"file_config": config}
+        elif task is not None:
+            selection = select_from_arguments(task, arguments)
+            config = shown_config(selection, arguments)
+            attributes = {"selection": selection}
+        else:
             return with_task_list(cls), list(arguments)
-        config = (
-            config_from_file(Path(file), arguments) if file is not None else default_config_for(task or "", arguments)
-        )
-        return specialize_command(cls, option_groups([config], cls, arguments), config), normalize_flags(
-            arguments, config.components.values()
-        )
+        command = specialize_command(cls, option_groups([config], cls, arguments), **attributes)
+        return command, normalize_flags(arguments, config.components.values())
 
     def run(self) -> None:
         """Train, and print the result."""
         from aggrevated.cli.console import print_note, print_result
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.config.summary import describe_config
-        from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import TRIALS
         from aggrevated.training.run_folder import choose_run_folder, create_trials
+        from aggrevated.training.trainer import Trainer
 
-        if self.config is None:
-            check_task_first(self.command, self.task, self.default_config)
-        elif self.task:
-            raise UsageError(f"{self.config} says what the task is; leave {self.task} out")
         TRIALS.check("trials", self.trials)
-        self.engine_options.checked(self.trials)
-        config = self.build_config()
+        self.engine_options.check(self.trials)
+        config = self.make_config()
         for line in describe_config(config):
             print_note(line)
+        trainer = Trainer(config)
+        trainer.build()  # what cannot be built leaves no folder
         folder = self.out or choose_run_folder(config)
         runs = create_trials(folder, config, self.trials)
         print_note(f"run: {folder}")
-        with print_resume_hint_on_interrupt(f"aggrevated resume {folder}"):
-            results = run_all(runs, self.engine_options)
+        with self.engine_options.build(self.trials) as engine, print_resume_hint_on_interrupt(folder):
+            results = run_all(runs, engine, log=self.engine_options.log, trainer=trainer)
         print_result(results, folder, self.json)
 
-    def build_config(self) -> "Config":
-        """What the run is to be."""
+    def make_config(self) -> "Config":
+        """Return the config of the run, checked."""
         from aggrevated.cli.options import explicit_settings
-        from aggrevated.config.resolver import resolve_config
+        from aggrevated.core.errors import UsageError
 
-        settings = explicit_settings(self, self.default_config.components)
-        if self.config is None:
-            chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
-            return resolve_config(self.default_config.task, self.method, **chosen, **settings)
-        config: Config = self.default_config.with_settings(**settings)
+        if self.file_config is None:
+            return fill_selection(self, self.task, self.selection)
+        if self.task:
+            raise UsageError(f"{self.config} names the task already; leave {self.task} out")
+        config: Config = self.file_config.with_settings(**explicit_settings(self, self.file_config.components))
         config.validate()
         return config
 
@@ -136,16 +140,32 @@ def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
     return config_from_dict(facts, file, trust_code=to_flag("trust_code") in arguments)
 
 
-def default_config_for(task: str, arguments: Sequence[str]) -> "Config":
-    """The config of a task with all choices that the arguments make, and else its defaults."""
+def select_from_arguments(task_name: str, arguments: Sequence[str]) -> "Selection":
+    """Return the components of a task that the arguments choose."""
     from aggrevated.cli.options import option_value
-    from aggrevated.config.resolver import default_config, fill_config_defaults
+    from aggrevated.config.resolver import select_components
     from aggrevated.tasks import find_task
 
-    found = find_task(task, trust_code=True)  # it was typed
+    task = find_task(task_name, trust_code=True)
     choices = {name: value for name in COMPONENT_HELP if (value := option_value(name, arguments)) is not None}
-    given = choices | read_selection_settings(found, arguments)
-    return fill_config_defaults(default_config(found, option_value("method", arguments) or "aggrevated", given), ())
+    explicit = choices | read_selection_settings(task, arguments)
+    return select_components(task, option_value("method", arguments) or "aggrevated", explicit)
+
+
+def shown_config(selection: "Selection", arguments: Sequence[str]) -> "Config":
+    """Return the components whose settings become options; for --help with all defaults filled in."""
+    from aggrevated.config.resolver import fill_defaults
+
+    return fill_defaults(selection.config, ()) if HELP_FLAGS & {*arguments} else selection.config
+
+
+def fill_selection(command: Any, task: str, selection: "Selection | None") -> "Config":
+    """Return the config of a command with its explicit options; a `UsageError` if they are of another task."""
+    from aggrevated.cli.options import explicit_settings
+
+    checked = check_task_first(command.command, task, selection)
+    choices = {name: value for name in COMPONENT_HELP if (value := getattr(command.choice, name)) is not None}
+    return checked.fill(choices | explicit_settings(command, checked.config.components))
 
 
 def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
@@ -169,15 +189,17 @@ def find_task_argument(arguments: Sequence[str]) -> str | None:
     return next(iter(first or [word for word in arguments[1:] if word in list_task_names()]), None)
 
 
-def check_task_first(command: str, task: str, default_config: "Config | None") -> None:
-    """A `UsageError` if the options are those of another task, whose name is the value of an option before this one."""
+def check_task_first(command: str, task: str, selection: "Selection | None") -> "Selection":
+    """Return the selection; a `UsageError` if it is of another word, the value of an option before the task."""
     from aggrevated.core.errors import UsageError
     from aggrevated.tasks import find_task
 
     if not task:
         raise UsageError(f"give a TASK: 'aggrevated {command} --help' lists them")
-    if find_task(task).name != (default_config.task.name if default_config else None):
+    if selection is None or selection.config.task.name != task:
+        find_task(task)
         raise UsageError(f"give the task before its options: aggrevated {command} {task} ...")
+    return selection
 
 
 def with_task_list(command: type[T]) -> type[T]:

@@ -43,7 +43,7 @@ class Reproduce:
     def run(self) -> None:
         """Run what is missing, and report."""
         from aggrevated.cli.console import print_note, print_table
-        from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
+        from aggrevated.cli.run_jobs import run_all
         from aggrevated.core.settings import TRIALS
         from aggrevated.reports.comparison import TrialGroup
         from aggrevated_experiments.figures import Request, find_figure
@@ -51,12 +51,12 @@ class Reproduce:
         TRIALS.check("trials", 1 if self.trials is None else self.trials)
         figure = find_figure(self.figure)
         self._refuse_idle(figure.needs, bool(figure.trials))
-        self.where.checked(runs=2)
+        self.where.check(runs=2)
         request = Request(self.quick, self.trials, self.crohme, self.out, self.report, print_note)
         folder = figure.folder(request)
-        with print_resume_hint_on_interrupt("the same command again"):
-            for stage in figure.stages(request):
-                run_all(stage, self.where)
+        for stage in figure.stages(request):
+            with self.where.build(len(stage)) as engine:
+                run_all(stage, engine, log=self.where.log)
         groups = [TrialGroup.of(runs) for runs in figure.runs(request)]
         table = figure.write(groups, request, self.report or folder)
         print_table(table, self.json)
