@@ -150,7 +150,7 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
         ({"method": "tnpg", "imitation_max": 9}, "--imitation-max has no effect on the method tnpg"),
         (
             {"method": "aggrevate", "reinforcement": "critic"},
-            "the reinforcement critic does not return the costs of all",
+            "critic does not return the costs of all",
         ),
         (
             {"method": "loki", "update": "natural", "gradient": "all-actions"},

@@ -36,7 +36,7 @@ def test_training_command_parses_to_the_same_config(task, method, given):
     config = resolve_config(task, method, **given)
     command = training_command(config)
     assert command.startswith(f"aggrevated train {task}")
-    assert parse_command(shlex.split(command)[1:]).build_config() == config
+    assert parse_command(shlex.split(command)[1:]).make_config() == config
     assert len(command.split()) <= 3 + 2 * (len(given) + 2)  # what follows is not said
 
 
