@@ -23,12 +23,12 @@ from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.evaluation import evaluate_reader
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
-from aggrevated_reader.page_reader import SHIPPED
+from aggrevated_reader.page_reader import BUILTIN_READER_FILE
 from aggrevated_reader.pages.batched_rng import BatchedRng
-from aggrevated_reader.pages.expressions import random_lines
+from aggrevated_reader.pages.expressions import sample_lines
 from aggrevated_reader.pages.generated import generate_pages, synthesize_page
 from aggrevated_reader.pages.inkml_writing import to_inkml
-from aggrevated_reader.pages.writers import writer
+from aggrevated_reader.pages.writers import sample_writer
 
 SEED = 1_000_003  # of pages that no reader has learned from
 OTHERS = 40  # further pages by the same hand
@@ -57,11 +57,11 @@ def generated_hands(count: int, pages: int) -> Iterator[tuple[str, list[Page]]]:
     for number in range(count):
         draw = np.random.default_rng([SEED, number])
         dice = BatchedRng(draw)
-        hand = writer(dice)
+        hand = sample_writer(dice)
         yield (
             f"generated {number}",
             [
-                synthesize_page(random_lines(dice, True), hand, draw, f"page-{place:03d}")
+                synthesize_page(sample_lines(dice, True), hand, draw, f"page-{place:03d}")
                 for place in range(pages + OTHERS)
             ],
         )
@@ -86,7 +86,7 @@ def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, ob
         run = aggrevated.train("reader", corrected_pages=str(folder), out=Path(place) / "run", say=silent, **settings)
         seconds = time.perf_counter() - began
         now = run.policy
-        before = ReadingPolicy.load(SHIPPED)
+        before = ReadingPolicy.load(BUILTIN_READER_FILE)
         lines = run.metrics()
         best = max(lines, key=lambda line: (line.current_return, -line.iteration)).iteration
     kinds = {"corrected": pages, "same hand": others, "generated": generate_pages(1000, SEED)}

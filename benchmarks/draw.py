@@ -25,7 +25,7 @@ from browsing import CHROMIUM, FLAGS
 from writing import draw_strokes, strokes_on
 
 from aggrevated.parsing.pages.page import Page
-from aggrevated.reports import package_versions
+from aggrevated.reports import get_package_versions
 from aggrevated_reader.pages.generated import generate_page
 
 TARGET = 150.0  # milliseconds for 30 symbols on one core
@@ -102,10 +102,14 @@ def main() -> None:
         server.terminate()
         server.wait()
     facts = {
-        "symbols": asked.symbols, "pages": len(pages), "strokes": len(found), "one_core": asked.one_core,
+        "symbols": asked.symbols,
+        "pages": len(pages),
+        "strokes": len(found),
+        "one_core": asked.one_core,
         "milliseconds": {"median": float(np.median(found)), "95 %": float(np.percentile(found, 95)), "target": TARGET},
-        "pages_a_second": rate, "versions": package_versions(("aggrevated", "torch", "numpy", "starlette", "uvicorn")),
-    }  # fmt: skip
+        "pages_a_second": rate,
+        "versions": get_package_versions(("aggrevated", "torch", "numpy", "starlette", "uvicorn")),
+    }
     print(f"{len(found)} strokes on {len(pages)} pages of {asked.symbols} ± 1 symbols")
     told = ", ".join(f"{name} {value:.0f} ms" for name, value in facts["milliseconds"].items())
     print(f"from the end of a stroke to what is seen of it: {told}")

@@ -16,8 +16,8 @@ from PIL import Image, ImageDraw
 
 from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.crohme import read_folder
-from aggrevated.parsing.pages.page import boxes_of
-from aggrevated.parsing.splits import evaluation_folder
+from aggrevated.parsing.pages.page import compute_boxes
+from aggrevated.parsing.splits import find_evaluation_folder
 from aggrevated_reader import load_reader
 from aggrevated_reader.pictures.segmentation import SegmentedPage, group_into_symbols, segment_page, to_unlabeled_page
 
@@ -56,7 +56,7 @@ def drawn(page, pen, path):
 def right(page, parsed, scale=1.0, low=(0.0, 0.0), margin=0.0):
     """(heads, names) that are right, of all its symbols."""
     gold = (page.boxes - np.tile(low, 2)) * scale + margin
-    found = boxes_of([parsed.seen.in_picture(np.concatenate(strokes)) for strokes in parsed.seen.page.ink])
+    found = compute_boxes([parsed.seen.map_to_picture(np.concatenate(strokes)) for strokes in parsed.seen.page.ink])
     partner = {-1: -1} | matched(gold, found)
     of_gold = {g: f for f, g in partner.items()}
     heads = names = 0
@@ -91,13 +91,13 @@ def measured(reader, pages, way, folder):
     for page in pages:
         try:
             if way == "symbols":
-                scores.append(right(page, reader.understood(Path(page.name), SegmentedPage(page))))
+                scores.append(right(page, reader.parse_segmented(Path(page.name), SegmentedPage(page))))
             elif way == "strokes":
-                scores.append(right(page, reader.understood(Path(page.name), from_strokes(page))))
+                scores.append(right(page, reader.parse_segmented(Path(page.name), from_strokes(page))))
             else:
                 path = folder / "page.png"
                 scale, low = drawn(page, float(way), path)
-                scores.append(right(page, reader.understood(path, segment_page(path)), scale, low, MARGIN))
+                scores.append(right(page, reader.parse_segmented(path, segment_page(path)), scale, low, MARGIN))
         except DataError as error:
             print(f"{page.name}, {way}: {error}", flush=True)
             scores.append((0, 0))
@@ -113,7 +113,7 @@ def main():
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     reader = load_reader(asked.reader)
-    found = read_folder(evaluation_folder(asked.crohme))
+    found = read_folder(find_evaluation_folder(asked.crohme))
     lengths = np.array([len(page) for page in found.pages])
     core = np.array(found.core, bool)
     rows = []

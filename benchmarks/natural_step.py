@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.distributions import kl_divergence
 
-from aggrevated.losses import policy_distribution
+from aggrevated.losses import compute_policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.oracles import CostToGo
@@ -23,8 +23,8 @@ from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import loss_and_gradient
-from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
+from aggrevated.updates import compute_loss_and_gradient
+from aggrevated.updates.fisher_solvers import solve_closed_form, solve_conjugate_gradient
 from aggrevated.updates.natural import NaturalUpdate
 
 K = 50
@@ -51,7 +51,9 @@ def example(policy: Policy, count: int, length: int, inputs: int) -> tuple[Traje
 
 def natural(policy: Policy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
     """Ours: one score per trajectory, then a damped solve with S Sᵀ."""
-    return NaturalUpdate(solver=solver).displacement(compute_trajectory_scores(policy, trajectories).T, gradient)
+    return NaturalUpdate(solver=solver).compute_displacement(
+        compute_trajectory_scores(policy, trajectories).T, gradient
+    )
 
 
 def hessian_vector(
@@ -60,8 +62,8 @@ def hessian_vector(
     """TRPO's way: conjugate gradient on the Hessian of the mean KL, by a second backward pass for each product."""
     parameters = list(policy.parameters())
     with torch.no_grad():
-        before = policy_distribution(policy, trajectories)
-    kl = kl_divergence(policy_distribution(policy, trajectories), before).mean()
+        before = compute_policy_distribution(policy, trajectories)
+    kl = kl_divergence(compute_policy_distribution(policy, trajectories), before).mean()
     kl_gradient = flat(torch.autograd.grad(kl, parameters, create_graph=True))
 
     def product(vector: Tensor) -> Tensor:
@@ -95,8 +97,10 @@ def once(work: Callable[[], object]) -> int:
 
 def check(policy: Policy, trajectories: Trajectories, gradient: Tensor) -> None:
     """Assert that both of our solvers agree, and that all three directions go downhill."""
-    exact = natural(policy, trajectories, gradient, closed_form)
-    torch.testing.assert_close(natural(policy, trajectories, gradient, conjugate_gradient), exact, rtol=1e-3, atol=1e-6)
+    exact = natural(policy, trajectories, gradient, solve_closed_form)
+    torch.testing.assert_close(
+        natural(policy, trajectories, gradient, solve_conjugate_gradient), exact, rtol=1e-3, atol=1e-6
+    )
     assert exact @ gradient < 0 and hessian_vector(policy, trajectories, gradient) @ gradient < 0
 
 
@@ -107,14 +111,16 @@ def main() -> None:
         policy = FeedForwardPolicy(inputs, CategoricalHead(ACTIONS), hidden, torch.Generator().manual_seed(0))
         trajectories, cost_to_go = example(policy, K, T, inputs)
         case = f"d = {sum(p.numel() for p in policy.parameters()):,} ({size})"
-        plain = partial(loss_and_gradient, policy, all_actions_loss, trajectories, cost_to_go)
+        plain = partial(compute_loss_and_gradient, policy, all_actions_loss, trajectories, cost_to_go)
         gradient = plain()[1]
         check(policy, trajectories, gradient)
         for name, work in {
             "plain gradient": plain,
             "scores": partial(compute_trajectory_scores, policy, trajectories),
-            "aggrevated, closed form": partial(natural, policy, trajectories, gradient, closed_form),
-            "aggrevated, conjugate gradient": partial(natural, policy, trajectories, gradient, conjugate_gradient),
+            "aggrevated, closed form": partial(natural, policy, trajectories, gradient, solve_closed_form),
+            "aggrevated, conjugate gradient": partial(
+                natural, policy, trajectories, gradient, solve_conjugate_gradient
+            ),
             "Hessian-vector CG": partial(hessian_vector, policy, trajectories, gradient),
         }.items():
             contenders[case, name] = partial(once, work)

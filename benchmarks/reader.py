@@ -11,9 +11,9 @@ from pathlib import Path
 
 from aggrevated.core.hardware import single_thread
 from aggrevated.parsing.pages.crohme import read_folder
-from aggrevated.parsing.splits import evaluation_folder
-from aggrevated_experiments.plots.reliability_diagram import reliability_diagram
-from aggrevated_reader.page_reader import SHIPPED, LoadedReader
+from aggrevated.parsing.splits import find_evaluation_folder
+from aggrevated_experiments.plots.reliability_diagram import plot_reliability_diagram
+from aggrevated_reader.page_reader import BUILTIN_READER_FILE, LoadedReader
 from aggrevated_reader.pages.generated import generate_pages
 from aggrevated_reader.reader_problem import evaluate_reader
 
@@ -31,7 +31,7 @@ TOLD = (
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--reader", type=Path, default=SHIPPED)
+    options.add_argument("--reader", type=Path, default=BUILTIN_READER_FILE)
     options.add_argument("--crohme", type=Path, help="a folder of InkML files, or with dev/ in it")
     options.add_argument("--pages", type=int, default=1000, help="generated pages")
     options.add_argument("--figure", type=Path, help="where the reliability diagram goes, without its ending")
@@ -42,7 +42,7 @@ def main() -> None:
     with single_thread():
         found = {"generated pages": evaluate_reader(reader.policy, pages)}
         if asked.crohme:
-            folder = read_folder(evaluation_folder(asked.crohme))
+            folder = read_folder(find_evaluation_folder(asked.crohme))
             found["real ink (CROHME)"] = evaluate_reader(reader.policy, folder.pages, folder.core)
         began = time.process_time()
         reader.read(pages)
@@ -52,7 +52,7 @@ def main() -> None:
         groups[name] = facts["reliability"], facts["calibration_error"]
     print(json.dumps({"symbols_per_second": round(speed), "bytes": asked.reader.stat().st_size}))
     if asked.figure:
-        reliability_diagram(groups, "Arcs: how sure the reader is, and how often it is right", asked.figure)
+        plot_reliability_diagram(groups, "Arcs: how sure the reader is, and how often it is right", asked.figure)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from aggrevated.losses import policy_distribution
+from aggrevated.losses import compute_policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import loss_and_gradient
-from aggrevated.updates.fisher_solvers import closed_form
+from aggrevated.updates import compute_loss_and_gradient
+from aggrevated.updates.fisher_solvers import solve_closed_form
 from aggrevated.updates.natural import NaturalUpdate
 from natural_step import ACTIONS, example, flat, hessian_vector, natural, once
 
@@ -51,14 +51,14 @@ def loop_scores(policy: Policy, trajectories: Trajectories) -> Tensor:
 
 def loop_row(policy: Policy, one: Trajectories) -> Tensor:
     """∇ log ρ(τ) of one trajectory, [d]."""
-    log_probability = policy_distribution(policy, one).log_prob(torch.from_numpy(one.actions))
+    log_probability = compute_policy_distribution(policy, one).log_prob(torch.from_numpy(one.actions))
     own = torch.from_numpy(one.by_learner)
     return flat(torch.autograd.grad((log_probability * own).sum(), list(policy.parameters())))
 
 
 def loop(policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
     """The same direction as ours, with the scores of the loop."""
-    return NaturalUpdate().displacement(loop_scores(policy, trajectories).T, gradient)
+    return NaturalUpdate().compute_displacement(loop_scores(policy, trajectories).T, gradient)
 
 
 def without_onednn(policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
@@ -71,12 +71,12 @@ def contenders(cell: str, count: int = K, length: int = T) -> dict[str, Work]:
     """All ways to a direction that torch can go, by name."""
     policy = RecurrentPolicy(INPUTS, CategoricalHead(ACTIONS), HIDDEN, cell, torch.Generator().manual_seed(0))
     trajectories, cost_to_go = example(policy, count, length, INPUTS)
-    plain = partial(loss_and_gradient, policy, all_actions_loss, trajectories, cost_to_go)
+    plain = partial(compute_loss_and_gradient, policy, all_actions_loss, trajectories, cost_to_go)
     gradient = plain()[1]
     found = {
         "plain gradient": plain,
         "scores": partial(compute_trajectory_scores, policy, trajectories),
-        "aggrevated": partial(natural, policy, trajectories, gradient, closed_form),
+        "aggrevated": partial(natural, policy, trajectories, gradient, solve_closed_form),
         "loop over trajectories": partial(loop, policy, trajectories, gradient),
         "Hessian-vector CG": partial(hessian_vector, policy, trajectories, gradient),
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aggrevated.core.registry import list_task_names
-from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
+from aggrevated.kernels.numerics import compute_numerics_fingerprint, describe_numerics_difference
 from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import find_task
 from aggrevated_experiments.learning_curves_page import write_with_peers
@@ -129,7 +129,12 @@ def made_elsewhere(name: str, folder: Path) -> str:
     """What has other bits here than where the page was made, in words; "" if nothing has."""
     found = [facts.get("machine", {}).get("numerics") for facts in numbers_of(name, folder)]
     return next(
-        (describe_numerics_difference(arithmetic, numerics_fingerprint()) for arithmetic in found if arithmetic), ""
+        (
+            describe_numerics_difference(arithmetic, compute_numerics_fingerprint())
+            for arithmetic in found
+            if arithmetic
+        ),
+        "",
     )
 
 

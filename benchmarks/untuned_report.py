@@ -22,7 +22,7 @@ from aggrevated.experts.loading import read_builtin_expert_cards
 from aggrevated.plots.learning_curves import BOUND, style_axes
 from aggrevated.storage import JsonDict, read_json, write_atomically
 from aggrevated.tasks import find_task
-from aggrevated_experiments.paired_statistics import paired_difference
+from aggrevated_experiments.paired_statistics import estimate_paired_difference
 from newcomers import LONGEST, SHORTEST
 from untuned import CASES, planned
 
@@ -302,7 +302,7 @@ class Pair:
     @property
     def difference(self) -> Estimate:
         """Ours less theirs, with an interval by Student's t; of one seed it has no width, and says nothing."""
-        return paired_difference(np.array(self.ours), np.array(self.theirs))
+        return estimate_paired_difference(np.array(self.ours), np.array(self.theirs))
 
     @property
     def word(self) -> str:
@@ -319,7 +319,7 @@ class Pair:
         if self.word == "not begun":
             return {"seeds": self.seeds, "word": self.word, **at}
         means = {"ours": float(np.mean(self.ours)), "theirs": float(np.mean(self.theirs))}
-        interval = self.difference.named("difference") if self.seeds > 1 else {}
+        interval = self.difference.to_fields("difference") if self.seeds > 1 else {}
         return {"seeds": self.seeds, "word": self.word, **means, **interval, **at}
 
     def __str__(self) -> str:

@@ -20,13 +20,13 @@ from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
 from aggrevated.oracles.q_star import QStarOracle
-from aggrevated.parsing.dataset import dataset_of_pages
+from aggrevated.parsing.dataset import make_corpus_and_features
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import PIXELS, raw_features
+from aggrevated.parsing.features.symbols import PIXELS, extract_raw_features
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.pages.crohme import load
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.scoring import parse_batch, uas
+from aggrevated.parsing.scoring import compute_uas, parse_batch
 from aggrevated.starts.supervised import pretrain_policy
 from aggrevated.updates.regular import RegularUpdate
 from aggrevated_reader.pages.generated import generate_pages
@@ -56,8 +56,10 @@ def real(folder):
 
 def parser_scores(train, parts, iterations, seed):
     """UAS on each part, by symbols."""
-    projection = Projection.of(raw_features(train[:2000]))
-    corpus, features = dataset_of_pages([*train, *(page for pages in parts.values() for page in pages)], projection)
+    projection = Projection.fit(extract_raw_features(train[:2000]))
+    corpus, features = make_corpus_and_features(
+        [*train, *(page for pages in parts.values() for page in pages)], projection
+    )
     parser = Parser(corpus, np.arange(len(train)))
     policy = ParsingPolicy(projection, actions=4, kind="contextual", dropout=DROPOUT, seed=seed)
     policy.with_pages(features, corpus.lengths)
@@ -75,7 +77,7 @@ def parser_scores(train, parts, iterations, seed):
     ends = len(train) + np.cumsum([0, *map(len, parts.values())])
     held = {name: np.arange(ends[i], ends[i + 1]) for i, name in enumerate(parts)}
     tests = {name: Parser(corpus, pages, in_order=True) for name, pages in held.items()}
-    return {name: uas(parse_batch(policy, test), test.gold)[0] for name, test in tests.items()}
+    return {name: compute_uas(parse_batch(policy, test), test.gold)[0] for name, test in tests.items()}
 
 
 def label_scores(train, parts, seed):
@@ -108,7 +110,7 @@ def share_right(network, classes, pages):
 
 def scaled(pages):
     """Raw features with HoG's numbers as large as those of geometry."""
-    features = raw_features(pages)
+    features = extract_raw_features(pages)
     features[:, :PIXELS] *= 8
     return torch.from_numpy(features)
 

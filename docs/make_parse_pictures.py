@@ -15,8 +15,8 @@ from aggrevated.plots.parse_tree import draw_growth, draw_tree
 from aggrevated_reader import load_reader
 from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.generated import synthesize_page
-from aggrevated_reader.pages.writers import writer
-from aggrevated_reader.pages_report import frames_of, some
+from aggrevated_reader.pages.writers import sample_writer
+from aggrevated_reader.pages_report import list_frames, select_frames
 
 IMAGES = Path(__file__).parent / "images"
 SEED = 2_000_001  # of no training
@@ -37,7 +37,7 @@ def main() -> None:
                 said = {"names": parsed.reading.labels, "lines": parsed.reading.lines}
                 draw_tree(parsed.page, parsed.reading.heads, IMAGES / name, "aggrevated parse page.png --draw", **said)
             else:
-                frames = some(frames_of(*reader.reads.parser_of(parsed.seen.page)))
+                frames = select_frames(list_frames(*reader.reads.make_parser(parsed.seen.page)))
                 draw_growth(parsed.page, frames, IMAGES / name)
             (IMAGES / f"{name}.svg").unlink()
 
@@ -45,7 +45,7 @@ def main() -> None:
 def in_a_hand(lines: list[list[object]]) -> Page:
     """The lines as somebody writes them."""
     draw = np.random.default_rng(SEED)
-    return synthesize_page(lines, writer(BatchedRng(draw)), draw)  # type: ignore[arg-type]
+    return synthesize_page(lines, sample_writer(BatchedRng(draw)), draw)  # type: ignore[arg-type]
 
 
 def photographed(page: Page, path: Path) -> None:

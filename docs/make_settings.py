@@ -11,7 +11,7 @@ from typing import get_args, get_origin, get_type_hints
 from aggrevated.config.loop import LoopSettings
 from aggrevated.config.resolver import HEAD_REGISTRY, OPTION_NAMES, REGISTRIES
 from aggrevated.core.registry import list_task_names
-from aggrevated.core.settings import ANY_VALUE, WORDS_OF_TYPES, Settings, declared_settings, to_flag
+from aggrevated.core.settings import ANY_VALUE, TYPE_DESCRIPTIONS, Settings, get_declared_settings, to_flag
 from aggrevated.tasks import Task, find_task
 
 HEADER = """# Settings
@@ -58,10 +58,10 @@ def format_section(title: str, component: type[Settings]) -> str:
 def format_table(component: type[Settings]) -> str:
     """Return the settings of a component as a table; an empty string if it has none."""
     rows = []
-    for name, declared in declared_settings(component).items():
+    for name, declared in get_declared_settings(component).items():
         kind = get_type_hints(component)[name]
         rule = declared.metadata["rule"]
-        type_name = WORDS_OF_TYPES[get_origin(kind) or kind] if get_args(kind) else kind.__name__
+        type_name = TYPE_DESCRIPTIONS[get_origin(kind) or kind] if get_args(kind) else kind.__name__
         limits = "" if rule is ANY_VALUE else rule.description
         description = declared.metadata["words"]
         rows.append(

@@ -75,4 +75,4 @@ def test_lols_config_chooses_feedback_by_action_space():
     assert resolve_config("cartpole", "lols").loss.name == "all-actions"
     assert resolve_config("hopper", "lols").loss.name == "taken-action"
     one = resolve_config("cartpole", "lols", all_actions=False, gradient="taken-action", rollout_beta=0.0)
-    assert one.oracle.feedback(finite=True).value == "what the action taken costs"
+    assert one.oracle.get_feedback(finite=True).value == "what the action taken costs"

@@ -20,7 +20,7 @@ PUBLIC = {
     "aggrevated.config": ("Config",),
     "aggrevated.config.resolver": ("resolve_config",),
     # tasks and problems
-    "aggrevated.tasks": ("FigureRow", "Task", "Preset", "all_tasks", "find_task"),
+    "aggrevated.tasks": ("FigureRow", "Task", "Preset", "iter_tasks", "find_task"),
     "aggrevated.problems": ("EvaluationSettings", "Score", "Problem", "ProblemSettings"),
     "aggrevated.problems.control": ("ControlProblem", "negative_horizon"),
     "aggrevated.methods": ("EXPERT_ORACLE", "METHODS", "ANY_COMPATIBLE", "Method"),
@@ -37,7 +37,7 @@ PUBLIC = {
     "aggrevated.simulators.partial_observation": ("PartialObservationSimulator", "select_columns"),
     "aggrevated.simulators.tabular": ("TabularSimulator", "TabularExpert"),
     "aggrevated.experts": ("StateActionQExpert", "StateValueExpert", "Expert", "DiscreteQExpert"),
-    "aggrevated.experts.adapters": ("as_expert", "expert_capability"),
+    "aggrevated.experts.adapters": ("as_expert", "get_expert_capability"),
     "aggrevated.experts.loading": ("load_expert",),
     "aggrevated.experts.q_function": ("QFunction",),
     "aggrevated.experts.demonstrations": ("Demonstrations", "read_demonstrations"),
@@ -83,8 +83,8 @@ PUBLIC = {
     "aggrevated.losses.likelihood": ("best_action_nll_loss",),
     "aggrevated.losses.taken_action": ("taken_action_loss",),
     # line 7: the update
-    "aggrevated.updates": ("TO_THE_END", "UpdateResult", "Update", "UpdateSettings", "loss_and_gradient"),
-    "aggrevated.updates.safe_step": ("safe_step",),
+    "aggrevated.updates": ("TO_THE_END", "UpdateResult", "Update", "UpdateSettings", "compute_loss_and_gradient"),
+    "aggrevated.updates.safe_step": ("take_safe_step",),
     "aggrevated.updates.exponentiated": ("ExponentiatedUpdate",),
     "aggrevated.updates.follow_the_leader": ("FollowTheLeaderUpdate",),
     "aggrevated.updates.policy_mixture": ("MixtureUpdate", "searn_weights", "smile_weights"),

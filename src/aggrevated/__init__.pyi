@@ -44,7 +44,7 @@ from aggrevated.experts import Expert as Expert
 from aggrevated.experts import StateActionQExpert as StateActionQExpert
 from aggrevated.experts import StateValueExpert as StateValueExpert
 from aggrevated.experts.adapters import as_expert as as_expert
-from aggrevated.experts.adapters import expert_capability as expert_capability
+from aggrevated.experts.adapters import get_expert_capability as get_expert_capability
 from aggrevated.experts.demonstrations import Demonstrations as Demonstrations
 from aggrevated.experts.demonstrations import read_demonstrations as read_demonstrations
 from aggrevated.experts.ensemble import make_expert_ensemble as make_expert_ensemble
@@ -123,8 +123,8 @@ from aggrevated.storage import JsonDict as JsonDict
 from aggrevated.tasks import FigureRow as FigureRow
 from aggrevated.tasks import Preset as Preset
 from aggrevated.tasks import Task as Task
-from aggrevated.tasks import all_tasks as all_tasks
 from aggrevated.tasks import find_task as find_task
+from aggrevated.tasks import iter_tasks as iter_tasks
 from aggrevated.training.diagnostics import TrainingMonitor as TrainingMonitor
 from aggrevated.training.diagnostics import UpdateWithDiagnostics as UpdateWithDiagnostics
 from aggrevated.training.evaluation import evaluate_run as evaluate_run
@@ -139,7 +139,7 @@ from aggrevated.updates import TO_THE_END as TO_THE_END
 from aggrevated.updates import Update as Update
 from aggrevated.updates import UpdateResult as UpdateResult
 from aggrevated.updates import UpdateSettings as UpdateSettings
-from aggrevated.updates import loss_and_gradient as loss_and_gradient
+from aggrevated.updates import compute_loss_and_gradient as compute_loss_and_gradient
 from aggrevated.updates.exponentiated import ExponentiatedUpdate as ExponentiatedUpdate
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate as FollowTheLeaderUpdate
 from aggrevated.updates.natural import NaturalUpdate as NaturalUpdate
@@ -148,7 +148,7 @@ from aggrevated.updates.policy_mixture import searn_weights as searn_weights
 from aggrevated.updates.policy_mixture import smile_weights as smile_weights
 from aggrevated.updates.regular import RegularSettings as RegularSettings
 from aggrevated.updates.regular import RegularUpdate as RegularUpdate
-from aggrevated.updates.safe_step import safe_step as safe_step
+from aggrevated.updates.safe_step import take_safe_step as take_safe_step
 from aggrevated.validation import EpisodeEvaluator as EpisodeEvaluator
 from aggrevated.validation import ValidationScore as ValidationScore
 from aggrevated.validation import evaluate_mean_return as evaluate_mean_return

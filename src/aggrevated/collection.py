@@ -19,7 +19,7 @@ from aggrevated.engines import IN_PROCESS, Engine, split_into_blocks
 from aggrevated.engines.serialization import CachedObject
 from aggrevated.experts import Expert
 from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
-from aggrevated.rollout.roll_in import RollInPolicy, check_any_survived, episode_returns, roll_in_blocks
+from aggrevated.rollout.roll_in import RollInPolicy, check_any_survived, collect_episode_returns, roll_in_blocks
 from aggrevated.rollout.trajectories import Trajectories, concatenate_trajectories, pad_and_stack
 from aggrevated.simulators import Simulator
 
@@ -132,4 +132,4 @@ def collect_batch_returns(
     kept, actor, deterministic = shared
     place = kept.value
     mixture = RollInPolicy(place.expert, actor, alpha=0.0 if actor is not None else 1.0)
-    return episode_returns(place.simulator, mixture, seeds, deterministic)
+    return collect_episode_returns(place.simulator, mixture, seeds, deterministic)

@@ -11,7 +11,7 @@ from aggrevated.actors import Actor
 from aggrevated.core.errors import UsageError
 from aggrevated.experts import Expert
 from aggrevated.simulators import Simulator, find_action_mask
-from aggrevated.simulators.checked import checked_observe, checked_reset
+from aggrevated.simulators.checked import observe_and_check, reset_and_check
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
@@ -34,8 +34,8 @@ def check_compatible(policy: Policy, simulator: Simulator, expert: Expert | None
 
 def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None:
     """A `UsageError` unless the policy reads what the simulator shows, and answers with one of its actions."""
-    states = checked_reset(simulator, np.zeros(1, np.uint64))
-    observations = checked_observe(simulator, states)
+    states = reset_and_check(simulator, np.zeros(1, np.uint64))
+    observations = observe_and_check(simulator, states)
     rules = find_action_mask(simulator)
     actor = policy.actor()
     try:
@@ -45,7 +45,7 @@ def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None
         raise UsageError(f"the policy cannot read {shown}; make it for them") from error
     space = simulator.action_space
     outputs = getattr(getattr(policy, "head", None), "outputs", None)
-    answer = greedy_action(actor, parameters, rules.action_mask(states) if rules else None, simulator)
+    answer = choose_greedy_action(actor, parameters, rules.action_mask(states) if rules else None, simulator)
     vectors = answer.ndim > 1
     if vectors != isinstance(space, Box):
         has, wants = ("vectors", "a finite set") if vectors else ("a finite set", "vectors")
@@ -56,7 +56,9 @@ def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None
         raise UsageError(f"the policy has {outputs} actions, {simulator.name} has {wanted}; make it for as many")
 
 
-def greedy_action(actor: Actor, parameters: np.ndarray, legal: np.ndarray | None, simulator: Simulator) -> np.ndarray:
+def choose_greedy_action(
+    actor: Actor, parameters: np.ndarray, legal: np.ndarray | None, simulator: Simulator
+) -> np.ndarray:
     """Its most likely action [1] or [1, A]."""
     try:
         return np.asarray(actor.choose(parameters, 0.0, legal))

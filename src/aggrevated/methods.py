@@ -25,7 +25,7 @@ class Method:
     queries_expert: bool = True  # whether the expert is asked what a mistake costs
     reinforcement: str = "none"  # what follows the imitation, where the expert is ASKED (line 6)
 
-    def allowed_components(self, place: str) -> tuple[str, ...]:
+    def list_allowed_components(self, place: str) -> tuple[str, ...]:
         """The pieces that it is defined by, where no others can be chosen; nothing where they can."""
         asked = self.oracles == EXPERT_ORACLE
         closed = {"update": ANY_COMPATIBLE not in self.updates, "oracle": not asked, "reinforcement": not asked}
@@ -69,7 +69,7 @@ METHODS = {  # title, start (line 2), oracles and losses (line 6), updates (line
 ENTRY_POINT_GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows
 
 
-def method_names() -> list[str]:
+def list_method_names() -> list[str]:
     """The names of all methods there are."""
     return [*METHODS, *find_entry_points(ENTRY_POINT_GROUP)]
 
@@ -78,7 +78,7 @@ def find_method(name: str) -> Method:
     """The row of that name, or a `UsageError` that lists them all."""
     if name in METHODS:
         return METHODS[name]
-    row = load_entry_point(find_entry_points(ENTRY_POINT_GROUP)[check_known(name, "method", method_names())])
+    row = load_entry_point(find_entry_points(ENTRY_POINT_GROUP)[check_known(name, "method", list_method_names())])
     if not isinstance(row, Method):
         raise UsageError(f"the method {name} of an installed package is no Method; mend or remove it")
     return row

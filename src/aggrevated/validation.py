@@ -75,11 +75,11 @@ class EpisodeEvaluator:
         return replace(self, engine=engine)
 
     def __call__(self, policy: Policy | Expert) -> ValidationScore:
-        returns, steps = evaluate_returns(policy, self._kept, self.seeds, engine=self.engine)
+        returns, steps = evaluate_returns(policy, self._context, self.seeds, engine=self.engine)
         return ValidationScore(float(returns.mean()), steps, len(self.seeds) - len(returns))
 
     @cached_property
-    def _kept(self) -> CachedObject[WorkerContext]:
+    def _context(self) -> CachedObject[WorkerContext]:
         return CachedObject(WorkerContext(self.simulator))
 
 

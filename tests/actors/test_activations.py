@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.actors.activations import ACTIVATIONS, activation_by_name
+from aggrevated.actors.activations import ACTIVATIONS, find_activation_name
 
-CLASSES = {name: cls for cls in vars(torch.nn).values() if (name := activation_by_name(str(cls)))}
+CLASSES = {name: cls for cls in vars(torch.nn).values() if (name := find_activation_name(str(cls)))}
 
 
 def test_activations_cover_the_names_that_torch_has() -> None:
@@ -36,4 +36,4 @@ def test_activation_gives_the_same_bits_alone_and_in_a_batch(name: str) -> None:
     "text", ["<class 'torch.nn.modules.activation.PReLU'>", "<class 'mine.ReLU'>", "relu", "<function relu at 0x1>", ""]
 )
 def test_activation_by_name_returns_none_for_unknown_names(text: str) -> None:
-    assert activation_by_name(text) is None
+    assert find_activation_name(text) is None

@@ -16,7 +16,7 @@ from aggrevated.cli.console import print_table
 from aggrevated.cli.options import EngineOptions
 from aggrevated.config.resolver import OPTION_NAMES, list_component_names, resolve_config
 from aggrevated.core.registry import list_task_names
-from aggrevated.core.settings import declared_settings, to_flag
+from aggrevated.core.settings import get_declared_settings, to_flag
 from aggrevated.methods import METHODS
 from aggrevated.reports import comparison
 from aggrevated.tasks import find_task
@@ -251,7 +251,7 @@ def test_evaluate_help_lists_evaluation_settings_of_the_run(
 ) -> None:
     run = Run.create(working_folder / "run", resolve_config("cartpole"))
     shown = set(split_options(read_help(capsys, "evaluate", str(run.folder))))
-    assert {to_flag(name) for name in declared_settings(run.config.problem.evaluation)} == shown - {
+    assert {to_flag(name) for name in get_declared_settings(run.config.problem.evaluation)} == shown - {
         "--json",
         "--trust-code",
     }

@@ -30,7 +30,7 @@ def test_progress_prints_lines_in_notebooks_ci_and_dumb_terminals(
     monkeypatch.setenv(name, value)
     with Progress("title", 100) as progress:
         for done in range(1, 101):
-            progress.at(done, "text")
+            progress.report(done, "text")
     said = capsys.readouterr().err
     assert said.count("\n") == 10 and "\x1b" not in said and said.endswith("title: 100/100, text\n")
 
@@ -38,7 +38,7 @@ def test_progress_prints_lines_in_notebooks_ci_and_dumb_terminals(
 def test_progress_without_total_prints_lines_at_doubling_counts(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("title", None) as progress:
         for done in range(1, 5001):
-            progress.at(done, "text")
+            progress.report(done, "text")
     assert capsys.readouterr().err.splitlines() == [f"title: {done}, text" for done in (1000, 2000, 4000)]
 
 
@@ -46,5 +46,5 @@ def test_progress_without_total_prints_lines_at_doubling_counts(capsys: pytest.C
 def test_progress_bar_leaves_standard_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("title", None) as progress:
         print("result")
-        progress.at(1, "text")
+        progress.report(1, "text")
     assert capsys.readouterr().out == "result\n"

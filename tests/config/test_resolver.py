@@ -12,18 +12,18 @@ from aggrevated.config import Config
 from aggrevated.config.resolver import (
     OPTION_NAMES,
     REGISTRIES,
-    all_setting_names,
     config_from_dict,
     list_component_names,
+    list_setting_names,
     resolve_config,
     select_head,
 )
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.registry import list_task_names
-from aggrevated.core.settings import declared_settings
+from aggrevated.core.settings import get_declared_settings
 from aggrevated.methods import METHODS
 from aggrevated.oracles import Feedback
-from aggrevated.policies import input_size
+from aggrevated.policies import get_input_size
 from aggrevated.tasks import Preset, find_task
 
 CARTPOLE = find_task("cartpole")
@@ -78,7 +78,7 @@ def test_resolve_config_lets_a_later_preset_choose_another_component() -> None:
 @pytest.mark.parametrize("name", list_task_names())
 def test_task_presets_name_only_settings_that_the_task_has(name: str) -> None:
     task = find_task(name)
-    known = all_setting_names(task) | {name for head in ("log_deviation",) for name in (head,)}
+    known = list_setting_names(task) | {name for head in ("log_deviation",) for name in (head,)}
     assert {setting for row in task.presets for setting in row.settings} <= known
 
 
@@ -117,7 +117,7 @@ def test_builtin_components_have_docstrings_and_describe_every_setting(place: st
     assert len(shelf.builtin) >= 2
     for name, piece in shelf.builtin.items():
         assert piece.name == name and piece.__doc__ and piece.__module__.startswith(shelf.package)
-        for setting in declared_settings(piece).values():
+        for setting in get_declared_settings(piece).values():
             assert setting.metadata["words"].endswith("."), (piece, setting.name)
 
 
@@ -273,7 +273,7 @@ def test_select_head_and_input_size_refuse_unsupported_spaces() -> None:
     with pytest.raises(UsageError, match=r"no policy here takes actions of type Box\(2, 2\)"):
         select_head(Box(0, 1, (2, 2)))
     with pytest.raises(UsageError, match=r"reads no observations of type Dict.*flatten them"):
-        input_size(Dict({"a": Box(0, 1, (2,))}))
+        get_input_size(Dict({"a": Box(0, 1, (2,))}))
     assert select_head(Discrete(3)).is_discrete and not select_head(Box(0, 1, (2,))).is_discrete
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.core.registry import builtin_tasks
+from aggrevated.core.registry import list_builtin_tasks
 from aggrevated.tasks import Task, find_task
 from helpers.problem_contract import ProblemContract
 
@@ -15,7 +15,7 @@ DOUBLES: dict[str, Task] = {name: import_module(f"{name}_package").TASK for name
 sys.path.pop(0)
 
 
-@pytest.fixture(params=[*builtin_tasks(), *DOUBLES])
+@pytest.fixture(params=[*list_builtin_tasks(), *DOUBLES])
 def task(request: pytest.FixtureRequest) -> Task:
     """Every builtin task, and those of other packages."""
     return DOUBLES.get(request.param) or find_task(request.param)

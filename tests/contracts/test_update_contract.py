@@ -27,7 +27,7 @@ from aggrevated.policies.window import WindowPolicy
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import Update
 from aggrevated.updates.exponentiated import ExponentiatedUpdate
-from aggrevated.updates.fisher_solvers import conjugate_gradient, held_out
+from aggrevated.updates.fisher_solvers import solve_conjugate_gradient, solve_held_out
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.policy_mixture import MixtureUpdate, searn_weights, smile_weights
@@ -42,14 +42,18 @@ UPDATES = {  # for any policy
     "regular, momentum": lambda rate=0.1: RegularUpdate(
         rate, lambda theta, lr: torch.optim.SGD(theta, lr=lr, momentum=0.9)
     ),
-    "regular, to a target": lambda rate=0.01: RegularUpdate(rate, target_kl=0.01, in_spreads=True),
+    "regular, to a target": lambda rate=0.01: RegularUpdate(rate, target_kl=0.01, normalize_costs=True),
     "regular, plain to a target": lambda rate=0.02: RegularUpdate(
-        rate, torch.optim.SGD, target_kl=0.01, in_spreads=True
+        rate, torch.optim.SGD, target_kl=0.01, normalize_costs=True
     ),
     "natural": lambda rate=0.01: NaturalUpdate(delta_kl=rate),
-    "natural, per state": lambda rate=0.01: NaturalUpdate(damping=0.03, per_state=5, target_kl=rate, in_spreads=True),
-    "natural, held out": lambda rate=0.01: NaturalUpdate(damping=0.0, solver=held_out, target_kl=rate, in_spreads=True),
-    "natural, CG": lambda rate=0.01: NaturalUpdate(delta_kl=rate, solver=conjugate_gradient),
+    "natural, per state": lambda rate=0.01: NaturalUpdate(
+        damping=0.03, per_state=5, target_kl=rate, normalize_costs=True
+    ),
+    "natural, held out": lambda rate=0.01: NaturalUpdate(
+        damping=0.0, solver=solve_held_out, target_kl=rate, normalize_costs=True
+    ),
+    "natural, CG": lambda rate=0.01: NaturalUpdate(delta_kl=rate, solver=solve_conjugate_gradient),
     "follow the leader": lambda rate=0.01: FollowTheLeaderUpdate(rate, steps=5, minibatch_size=4, buffer_size=10),
 }
 KINDS = {  # of policies, for a head

@@ -10,12 +10,12 @@ from aggrevated.core.errors import UsageError
 from aggrevated.core.schedules import (
     ZERO_SCHEDULE,
     constant_schedule,
+    evaluate_schedule,
     exponential_schedule,
     geometric_schedule,
     inverse_sigmoid_schedule,
     linear_schedule,
     lower_bounded,
-    value_at,
 )
 
 
@@ -36,8 +36,8 @@ def test_linear_schedule_is_linear_and_stays_at_its_last_value():
 
 
 def test_value_at_accepts_a_number_or_a_schedule():
-    assert [value_at(0.3, n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
-    assert [value_at(geometric_schedule(0.5, 0.5), n) for n in (1, 2, 3)] == [0.5, 0.25, 0.125]
+    assert [evaluate_schedule(0.3, n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
+    assert [evaluate_schedule(geometric_schedule(0.5, 0.5), n) for n in (1, 2, 3)] == [0.5, 0.25, 0.125]
 
 
 def test_constant_schedule_never_changes():

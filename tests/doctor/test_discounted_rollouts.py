@@ -20,9 +20,9 @@ def test_run_discounted_rollouts_undiscounted_matches_the_monte_carlo_oracle() -
     first = np.array([0, 1, 0, 1, 0, 1])
     rolled = run_discounted_rollouts(simulator, expert, states, times, first, (0.9, 1.0))
     expected, _ = rollout_expert_cost(simulator, expert, states, times, first)
-    assert np.array_equal(rolled.by(1.0), expected)
+    assert np.array_equal(rolled.get_costs(1.0), expected)
     assert (rolled.left <= 120 - times).all()
-    assert np.allclose(rolled.by(0.9), -(1 - 0.9**rolled.left) / 0.1)  # every step costs −1
-    on = rolled.going_on(0.9, -1.0)
-    assert np.allclose(on[rolled.cut], -10) and np.array_equal(on[~rolled.cut], rolled.by(0.9)[~rolled.cut])
+    assert np.allclose(rolled.get_costs(0.9), -(1 - 0.9**rolled.left) / 0.1)  # every step costs −1
+    on = rolled.estimate_infinite_costs(0.9, -1.0)
+    assert np.allclose(on[rolled.cut], -10) and np.array_equal(on[~rolled.cut], rolled.get_costs(0.9)[~rolled.cut])
     assert rolled.cut.any()

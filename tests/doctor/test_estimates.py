@@ -5,7 +5,7 @@ import numpy as np
 from aggrevated.doctor.findings import (
     bootstrap_estimate,
     center_by_group,
-    correlation,
+    compute_correlation,
     estimate_mean,
     rank_correlation,
 )
@@ -29,9 +29,9 @@ def test_bootstrap_estimate_resamples_whole_groups() -> None:
 
 def test_correlation_and_rank_correlation_match_known_values() -> None:
     x = np.arange(20.0)
-    assert np.isclose(correlation(x, 3 - 2 * x), -1)
+    assert np.isclose(compute_correlation(x, 3 - 2 * x), -1)
     assert np.isclose(rank_correlation(x, np.exp(x)), 1)
-    assert np.isnan(correlation(x, np.ones(20)))
+    assert np.isnan(compute_correlation(x, np.ones(20)))
 
 
 def test_bootstrap_estimate_of_nan_is_not_known() -> None:

@@ -39,11 +39,11 @@ from aggrevated import (
     Trajectories,
     UpdateResult,
     UpdateSettings,
+    compute_loss_and_gradient,
     derive_seeds,
     evaluate_mean_return,
-    loss_and_gradient,
-    safe_step,
     setting,
+    take_safe_step,
 )  # fmt: skip
 from aggrevated.losses.all_actions import AllActionsSettings
 
@@ -138,8 +138,8 @@ class SignedUpdate:
     size: float
 
     def __call__(self, policy, loss, trajectories, cost_to_go) -> UpdateResult:
-        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        kl, halvings = safe_step(policy, trajectories, -self.size * gradient.sign(), 1.0)
+        value, gradient = compute_loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        kl, halvings = take_safe_step(policy, trajectories, -self.size * gradient.sign(), 1.0)
         return UpdateResult(value, float(gradient.norm()), kl, halvings)
 
     def state(self) -> Mapping[str, torch.Tensor]:
@@ -182,7 +182,7 @@ class SteppedSettings(OracleSettings):
     name = "stepped"
     weight: float = setting(1.0, "Of every cost.")
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS
 
     def build(self, simulator: Simulator, expert: Expert) -> SteppedOracle:

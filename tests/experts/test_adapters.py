@@ -11,7 +11,7 @@ from torch import nn
 
 from aggrevated.core.errors import UsageError, UserCodeError
 from aggrevated.experts import DiscreteQExpert, StateActionQExpert, StateValueExpert
-from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.adapters import as_expert, get_expert_capability
 from aggrevated.experts.checked import query_actions, query_q_values, query_state_action_q, query_state_values
 from aggrevated.experts.fingerprint import compute_behavior_fingerprint, round_to_significant_digits
 from aggrevated.experts.q_function import QFunction
@@ -132,7 +132,7 @@ def test_as_expert_adapts_every_kind_of_object(given, simulator, states, places)
 def test_as_expert_result_survives_cloudpickle(given, simulator, states, places):
     again = cloudpickle.loads(cloudpickle.dumps(as_expert(given, simulator)))
     np.testing.assert_array_equal(again.act(states, 0), 1 - np.sign(places))
-    assert expert_capability(again) == expert_capability(as_expert(given, simulator))
+    assert get_expert_capability(again) == get_expert_capability(as_expert(given, simulator))
 
 
 def test_as_expert_planner_walks_home_the_shortest_way(simulator):
@@ -143,7 +143,7 @@ def test_as_expert_planner_walks_home_the_shortest_way(simulator):
 
 def test_expert_capability_follows_the_methods_of_the_object(simulator, states, places):
     knows, one, judges = (as_expert(kind, simulator) for kind in (AllActionsQ, StateActionQ, StateValue))
-    assert [expert_capability(e) for e in (knows, one, judges, as_expert(act_on_one, simulator))] == [
+    assert [get_expert_capability(e) for e in (knows, one, judges, as_expert(act_on_one, simulator))] == [
         "q",
         "q_of",
         "v",
@@ -161,13 +161,13 @@ def test_as_expert_returns_an_expert_unchanged(simulator):
     own = Batches(simulator)
     assert as_expert(own, simulator) is own
     other = as_expert(own, simulator, "other")
-    assert other.name == "other" and expert_capability(other) == "act"
+    assert other.name == "other" and get_expert_capability(other) == "act"
 
 
 def test_q_function_turns_rewards_into_costs(simulator, states, places):
     expert = as_expert(QFunction(Network(), discount=0.9), simulator, "net")
     np.testing.assert_allclose(expert.q(states), np.abs(places[:, None] + [-1, 0, 1]) + 1)
-    assert (expert.name, expert.discount, expert_capability(expert)) == ("net", 0.9, "q")
+    assert (expert.name, expert.discount, get_expert_capability(expert)) == ("net", 0.9, "q")
 
 
 def test_as_expert_copies_a_module_and_leaves_it_trainable(simulator, states):
@@ -212,7 +212,7 @@ def test_as_expert_passes_observations_in_the_environments_own_form():
 
     expert = as_expert(home, grid)
     given = query_actions(expert, STATES, 0, grid.action_space)
-    np.testing.assert_array_equal(grid.space_adapter.native(given), HOMEWARDS)
+    np.testing.assert_array_equal(grid.space_adapter.to_native_actions(given), HOMEWARDS)
 
     class Costs:
         def q(self, observation, action):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.adapters import as_expert, get_expert_capability
 from aggrevated.problems.control import ControlProblem
 from aggrevated.tasks import Task
 from aggrevated.training.trainer import train
@@ -50,7 +50,7 @@ class PushCritic:
 
 def train_two_iterations(given, make, folder):
     """Train for two iterations by the oracle of the capability."""
-    capability = expert_capability(as_expert(given, make()))
+    capability = get_expert_capability(as_expert(given, make()))
     problem = ControlProblem(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
     task = Task(name="line", title="A line", problem=problem, oracle=ORACLES[capability])
     few = {"iterations": 2, "trajectories": 12, "validation_episodes": 8, "test_episodes": 8}

@@ -12,7 +12,7 @@ import pytest
 
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.spaces import SpaceAdapter
-from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.adapters import as_expert, get_expert_capability
 from aggrevated.experts.behavior_clone import fit_behavior_clone
 from aggrevated.experts.demonstrations import Demonstrations, demonstrations_from_list, read_demonstrations
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
@@ -51,7 +51,7 @@ def test_behavior_clone_acts_as_demonstrated(simulator):
     clone = as_expert(record_homeward_episodes(), simulator)
     states = simulator.reset(np.arange(40, dtype=np.uint64))
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(simulator.observe(states)[:, 0]))
-    assert expert_capability(clone) == "act" and len(clone.networks) == 1
+    assert get_expert_capability(clone) == "act" and len(clone.networks) == 1
     assert re.fullmatch(
         r"a clone of 12 recorded episodes, 72 steps with a mean return of -[\d.]+: it chooses as recorded in 100.0% of "
         r"6 held-out steps",
@@ -129,8 +129,10 @@ def test_demonstrations_support_dict_observations_and_multi_discrete_actions(tmp
     shown = {"observations/lamp": lamps, "observations/place": STATES}
     np.savez(tmp_path / "grid.npz", **shown, actions=HOMEWARDS, ends=[0, 0, 1])
     found = read_demonstrations(tmp_path / "grid.npz")
-    np.testing.assert_array_equal(found.seen(grid.space_adapter), grid.observe(STATES))
-    np.testing.assert_array_equal(grid.space_adapter.native(found.done(grid.space_adapter)), HOMEWARDS)
+    np.testing.assert_array_equal(found.convert_observations(grid.space_adapter), grid.observe(STATES))
+    np.testing.assert_array_equal(
+        grid.space_adapter.to_native_actions(found.convert_actions(grid.space_adapter)), HOMEWARDS
+    )
     one_by_one = [{"lamp": lamp, "place": place} for lamp, place in zip(lamps, STATES, strict=True)]
     for observations in (one_by_one, {"lamp": lamps, "place": STATES}):
         listed = demonstrations_from_list([(observations, HOMEWARDS)])
@@ -256,4 +258,4 @@ def test_demonstrations_keep_image_observations():
     pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 9), np.uint8)
     space_adapter = SpaceAdapter(Box(0, 255, (8, 9), np.uint8), Discrete(2))
     recorded = Demonstrations(pictures, np.array([0, 1, 0]), np.array([False, False, True]))
-    np.testing.assert_array_equal(recorded.seen(space_adapter), pictures.astype(np.float32))
+    np.testing.assert_array_equal(recorded.convert_observations(space_adapter), pictures.astype(np.float32))

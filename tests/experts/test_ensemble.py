@@ -22,7 +22,7 @@ from aggrevated.policies.heads import CategoricalHead
 from aggrevated.problems.control import ControlProblem
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.simulators.tabular import TabularSimulator, policy_q_values, total_cost
+from aggrevated.simulators.tabular import TabularSimulator, compute_policy_q_values, compute_total_cost
 from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.updates.regular import RegularUpdate
 from helpers.tiny_mdp import Home
@@ -49,14 +49,14 @@ class Half:
     """It moves on in these states, waits in the others, and knows exactly what it costs to go on so."""
 
     mdp: TabularSimulator
-    knows: tuple[int, ...]
+    capability: tuple[int, ...]
     name: str = "half"
     discount: float = 1.0
 
     @property
     def policy(self):
         """[H, S, A]."""
-        moves = np.isin(np.arange(STATES), self.knows).astype(int)
+        moves = np.isin(np.arange(STATES), self.capability).astype(int)
         return np.broadcast_to(np.eye(2)[moves], (H, STATES, 2))
 
     def act(self, states, t):
@@ -65,14 +65,14 @@ class Half:
 
 class WithQ(Half):
     def q(self, states):
-        return policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy)[
+        return compute_policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy)[
             states[:, 1].astype(int), states[:, 0].astype(int)
         ]
 
 
 class WithV(Half):
     def v(self, states):
-        q = policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy) * self.policy
+        q = compute_policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy) * self.policy
         return q.sum(axis=2)[states[:, 1].astype(int), states[:, 0].astype(int)]
 
 
@@ -80,7 +80,7 @@ def exact_total_cost(expert, mdp) -> float:
     """μ(π), exactly."""
     s = np.arange(STATES)
     tables = [np.eye(2)[expert.act(np.stack([s, np.full(STATES, t), s], axis=1), t)] for t in range(H)]
-    return float(total_cost(mdp.transitions, mdp.costs, mdp.start, np.stack(tables)))
+    return float(compute_total_cost(mdp.transitions, mdp.costs, mdp.start, np.stack(tables)))
 
 
 def probability_table(policy: FeedForwardPolicy, mdp: TabularSimulator):
@@ -126,7 +126,7 @@ def test_aggrevated_learner_of_an_expert_ensemble_reaches_the_optimum():
     )
     list(islice(loop, 60))
     table = probability_table(policy, mdp)
-    assert float(total_cost(mdp.transitions, mdp.costs, mdp.start, table)) < 6 * 0.9 + 0.1
+    assert float(compute_total_cost(mdp.transitions, mdp.costs, mdp.start, table)) < 6 * 0.9 + 0.1
 
 
 def test_expert_ensemble_has_the_capability_of_its_experts():

@@ -21,7 +21,7 @@ SEVERAL = MultiDiscrete([2, 4, 3])
 
 
 def states_from_observations(space: Space[Any], observations: Any, simulator: Any) -> Any:
-    return np.stack([simulator.space_adapter.vector(row) for row in split_batch(space, observations)])
+    return np.stack([simulator.space_adapter.to_vector(row) for row in split_batch(space, observations)])
 
 
 def load_and_check_actions(
@@ -35,7 +35,7 @@ def load_and_check_actions(
     states = states_from_observations(observations, given, simulator)
     expected, _ = model.predict(given, deterministic=True)
     found = expert.act(states, 0)
-    np.testing.assert_allclose(simulator.space_adapter.native(found), expected, atol=1e-5)
+    np.testing.assert_allclose(simulator.space_adapter.to_native_actions(found), expected, atol=1e-5)
     assert len(np.unique(found, axis=0)) > 1 and expert.discount == 0.97
     return model, expert, model.policy.obs_to_tensor(given)[0], states
 

@@ -12,7 +12,7 @@ from models import ARM, BOX, DICT, MATRIX, Small, find_algorithm, make_simulator
 
 from aggrevated.core.errors import DataError
 from aggrevated.core.spaces import split_batch
-from aggrevated.experts.fingerprint import expert_arrays
+from aggrevated.experts.fingerprint import collect_expert_arrays
 from aggrevated.experts.loading import load_expert
 from aggrevated.experts.training_metadata import read_training_metadata
 
@@ -65,11 +65,11 @@ def test_normalized_expert_acts_and_values_as_behind_vec_normalize(
     simulator = make_simulator(observations, actions)
     expert: Any = load_expert(str(tmp_path / "model.zip"), simulator, vec_normalize=str(tmp_path / "stats.pkl"))
     given = sample_observations(observations, 100)
-    states = np.stack([simulator.space_adapter.vector(row) for row in split_batch(observations, given)])
+    states = np.stack([simulator.space_adapter.to_vector(row) for row in split_batch(observations, given)])
     normal = env.normalize_obs(given)
     expected, _ = model.predict(normal, deterministic=True)
     found = expert.act(states, 0)
-    np.testing.assert_allclose(simulator.space_adapter.native(found), expected, atol=1e-5)
+    np.testing.assert_allclose(simulator.space_adapter.to_native_actions(found), expected, atol=1e-5)
     unit = np.sqrt(env.ret_rms.var + env.epsilon) if settings.get("norm_reward", True) else 1.0
     tensors = model.policy.obs_to_tensor(normal)[0]
     with torch.no_grad():
@@ -83,7 +83,7 @@ def test_normalized_expert_acts_and_values_as_behind_vec_normalize(
             rewards = model.policy.predict_values(tensors)[:, 0].numpy()
             np.testing.assert_allclose(expert.v(states), -unit * rewards, rtol=1e-4, atol=1e-5)
     plain = load_expert(str(tmp_path / "model.zip"), simulator)
-    assert len(expert_arrays(expert)) == len(expert_arrays(plain)) + 3
+    assert len(collect_expert_arrays(expert)) == len(collect_expert_arrays(plain)) + 3
     differ = (plain.act(states, 0) != found).any()
     assert differ == settings.get("norm_obs", True)
 
@@ -97,7 +97,7 @@ def test_load_expert_reads_the_same_statistics_from_npz_and_pickle(tmp_path: Pat
         load_expert(str(tmp_path / "model.zip"), make_simulator(BOX, ARM), str(tmp_path / f"stats.{x}"))
         for x in ("pkl", "npz")
     ]
-    for one, other in zip(*map(expert_arrays, experts), strict=True):
+    for one, other in zip(*map(collect_expert_arrays, experts), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from aggrevated.config.resolver import OPTION_NAMES, resolve_config
-from aggrevated.core.registry import builtin_tasks
-from aggrevated.core.settings import declared_settings, to_flag
+from aggrevated.core.registry import list_builtin_tasks
+from aggrevated.core.settings import get_declared_settings, to_flag
 from aggrevated.reports import replay
 from aggrevated.storage import write_atomically
 from aggrevated.tasks import find_task
@@ -54,7 +54,7 @@ def list_options() -> list[Option]:
         for option, kind, positional in iter_command_options(command)
     ]
     found += iter_evaluation_options()
-    found += iter_setting_options(map(find_task, builtin_tasks()), seen=set())
+    found += iter_setting_options(map(find_task, list_builtin_tasks()), seen=set())
     return found + [Option(COMMANDS["train"], to_flag(name), str) for name in OPTION_NAMES.values()]
 
 
@@ -62,7 +62,7 @@ def iter_evaluation_options() -> Iterator[Option]:
     """Yield how a run can be evaluated again, by what it is evaluated on."""
     for words, task in ((COMMANDS["evaluate"], "cartpole"), (("evaluate", "ALGEBRA"), "algebra")):
         settings = find_task(task).problem.evaluation
-        for name in declared_settings(settings):
+        for name in get_declared_settings(settings):
             yield Option(words, to_flag(name), setting_type(settings, name))
 
 

@@ -20,7 +20,7 @@ from aggrevated.cli import discover_commands, main
 from aggrevated.config.builder import build_policy
 from aggrevated.config.resolver import OPTION_NAMES, iter_components, list_component_types, resolve_config
 from aggrevated.core.errors import UsageError
-from aggrevated.core.settings import declared_settings, to_flag
+from aggrevated.core.settings import get_declared_settings, to_flag
 from aggrevated.policies import Policy
 from aggrevated.tasks import Task
 from aggrevated.training.run_folder import Run
@@ -125,7 +125,7 @@ def iter_setting_options(tasks: Iterable[Task], seen: set[tuple[type, str]]) -> 
     """
     for task in tasks:
         for component, command in iter_component_commands(task):
-            for name in declared_settings(component):
+            for name in get_declared_settings(component):
                 owner = next(one for one in component.__mro__ if name in vars(one).get("__annotations__", {}))
                 if ALL or (owner, name) not in seen:
                     seen.add((owner, name))

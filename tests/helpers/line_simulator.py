@@ -69,7 +69,11 @@ class Grid:
         return np.concatenate([lamps, state], axis=1).astype(np.float32)
 
     def step(self, state, action):
-        return state + self.space_adapter.native(action), np.abs(state).sum(axis=1).astype(float), np.zeros(len(state))
+        return (
+            state + self.space_adapter.to_native_actions(action),
+            np.abs(state).sum(axis=1).astype(float),
+            np.zeros(len(state)),
+        )
 
 
 STATES = np.array([[-3, 0], [0, 2], [1, 1]])  # of the grid

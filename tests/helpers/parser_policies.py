@@ -8,9 +8,9 @@ from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectorUpdate
 from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import micro_uas, parse_batch
+from aggrevated.parsing.scoring import evaluate_micro_uas, parse_batch
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
-from aggrevated.parsing.transitions.oracle_check import random_projective_tree
+from aggrevated.parsing.transitions.oracle_check import sample_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
@@ -29,7 +29,7 @@ def corpus(pages=30, most=9, seed=0) -> Corpus:
     """Pages of random projective trees."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(1, most + 1, pages)
-    return Corpus.of([page(random_projective_tree(int(n), generator)) for n in lengths])
+    return Corpus.from_pages([page(sample_projective_tree(int(n), generator)) for n in lengths])
 
 
 def features_of(pages: Corpus, seed=1):
@@ -93,5 +93,5 @@ def assert_parse_batch_is_greedy(policy, pages: Corpus) -> None:
         assert heads[place].tolist() == parser.heads(state)[0].tolist()
     gold = parser.gold[:, 1:]
     np.testing.assert_allclose(
-        micro_uas(policy, parser), (heads == gold)[gold != NO_SYMBOL].mean(), rtol=1e-6, atol=1e-12
+        evaluate_micro_uas(policy, parser), (heads == gold)[gold != NO_SYMBOL].mean(), rtol=1e-6, atol=1e-12
     )

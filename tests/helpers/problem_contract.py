@@ -9,7 +9,7 @@ import torch
 from aggrevated.config import Config
 from aggrevated.config.builder import build_algorithm_inputs, build_policy
 from aggrevated.config.resolver import config_from_dict, resolve_config
-from aggrevated.core.settings import declared_settings
+from aggrevated.core.settings import get_declared_settings
 from aggrevated.policies import Policy
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator
@@ -106,7 +106,7 @@ class ProblemContract:
     def test_problem_settings_round_trip_and_distinguish_runs(self, task: Task) -> None:
         config = small_config(task)
         assert config_from_dict(config.to_dict(), "here", task) == config
-        assert declared_settings(type(config.problem)), "a problem without settings cannot be varied"
+        assert get_declared_settings(type(config.problem)), "a problem without settings cannot be varied"
         name, value = next((name, value) for name, value in config.problem.to_values().items() if type(value) is int)
         assert replace(config.problem, **{name: value + 1}) != config.problem
 

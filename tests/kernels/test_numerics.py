@@ -7,11 +7,16 @@ import sys
 import pytest
 import torch
 
-from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, PACKAGES, describe_numerics_difference, numerics_fingerprint
+from aggrevated.kernels.numerics import (
+    KERNEL_OUTPUTS_KEY,
+    PACKAGES,
+    compute_numerics_fingerprint,
+    describe_numerics_difference,
+)
 
 PRINT_DIGEST = """
-from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, numerics_fingerprint
-print(numerics_fingerprint()[KERNEL_OUTPUTS_KEY])
+from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, compute_numerics_fingerprint
+print(compute_numerics_fingerprint()[KERNEL_OUTPUTS_KEY])
 """
 
 
@@ -35,7 +40,7 @@ def test_numerics_fingerprint_differs_with_other_cpu_kernels() -> None:
 
 
 def test_describe_numerics_difference_names_what_changed() -> None:
-    now = numerics_fingerprint()
+    now = compute_numerics_fingerprint()
     assert set(now) == {*PACKAGES, KERNEL_OUTPUTS_KEY} and describe_numerics_difference(now, now) == ""
     assert describe_numerics_difference(now | {"torch": "1.0"}, now) == f"torch 1.0 (here {now['torch']})"
     assert (

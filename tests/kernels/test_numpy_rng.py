@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggrevated.core.rng import RandomStream, make_generator
-from aggrevated.kernels.numpy_rng import fill_uniforms, next_uniform, seed_pcg64
+from aggrevated.kernels.numpy_rng import fill_uniforms, sample_uniform, seed_pcg64
 
 SEEDS = st.integers(0, 2**64 - 1)
 
@@ -25,7 +25,7 @@ def test_next_uniform_matches_numpy_pcg64(seed):
     expected = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed))).uniform(-0.1, 0.3, 6)
     state = np.empty(4, np.uint64)
     seed_pcg64(np.uint64(seed), state)
-    assert [next_uniform(state, -0.1, 0.3) for _ in range(6)] == expected.tolist()
+    assert [sample_uniform(state, -0.1, 0.3) for _ in range(6)] == expected.tolist()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**64 - 1])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.losses import action_mask_tensor, policy_distribution
-from aggrevated.losses.fisher import fisher_product, mean_kl
+from aggrevated.losses import compute_policy_distribution, make_action_mask_tensor
+from aggrevated.losses.fisher import compute_mean_kl, make_fisher_product
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
@@ -34,8 +34,8 @@ def gradient_of(value, policy):
 
 def dense_fisher_matrix(policy, trajectories):
     """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ, one score at a time."""
-    log_probs = policy_distribution(policy, trajectories).logits
-    legal = action_mask_tensor(trajectories)
+    log_probs = compute_policy_distribution(policy, trajectories).logits
+    legal = make_action_mask_tensor(trajectories)
     total = 0.0
     for k, t in np.argwhere(trajectories.mask):
         for a in range(3):
@@ -46,7 +46,7 @@ def dense_fisher_matrix(policy, trajectories):
 
 
 def assert_products_of(matrix, policy, trajectories):
-    product = fisher_product(policy, trajectories)
+    product = make_fisher_product(policy, trajectories)
     for seed in range(3):
         vector = torch.randn(len(matrix), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         torch.testing.assert_close(product(vector), matrix @ vector, rtol=1e-8, atol=1e-10)
@@ -64,7 +64,7 @@ def test_fisher_product_of_gaussian_policy_matches_closed_form():
     """F = E[J_μᵀ Σ⁻¹ J_μ] for the mean, and 2 for each log-deviation."""
     policy = make_policy("feed-forward", GaussianHead(2))
     trajectories = random_trajectories(k=3, t=3)
-    mean = policy_distribution(policy, trajectories).mean
+    mean = compute_policy_distribution(policy, trajectories).mean
     deviation = policy.head.log_deviation.detach().exp()
     rows = [gradient_of(mean[k, t, a], policy) for k, t in np.argwhere(trajectories.mask) for a in (0, 1)]
     scaled = torch.stack(rows) / deviation.repeat(trajectories.steps)[:, None]
@@ -83,9 +83,9 @@ def test_fisher_product_predicts_kl_of_a_short_step(kind):
     policy = make_policy(kind, CategoricalHead(3))
     trajectories = random_trajectories()
     with torch.no_grad():
-        before = policy_distribution(policy, trajectories)
+        before = compute_policy_distribution(policy, trajectories)
     theta = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
     step = 1e-3 * torch.randn(len(theta), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    expected = float(step @ fisher_product(policy, trajectories)(step)) / 2
+    expected = float(step @ make_fisher_product(policy, trajectories)(step)) / 2
     torch.nn.utils.vector_to_parameters(theta + step, policy.parameters())
-    assert mean_kl(before, policy, trajectories).item() == pytest.approx(expected, rel=0.02)
+    assert compute_mean_kl(before, policy, trajectories).item() == pytest.approx(expected, rel=0.02)

@@ -16,7 +16,7 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.simulators.tabular import TabularSimulator, make_random_mdps, policy_q_values
+from aggrevated.simulators.tabular import TabularSimulator, compute_policy_q_values, make_random_mdps
 from helpers.tiny_mdp import random_trajectories, randomise
 
 STATES = 3
@@ -35,7 +35,7 @@ def policy_values() -> np.ndarray:
     with torch.no_grad():
         pi = POLICY.distribution(shown, torch.ones(1, HORIZON * STATES)).probs[0].numpy()
     pi = pi.reshape(HORIZON, STATES, 2)
-    return (pi * policy_q_values(MDP.transitions, MDP.costs, pi)).sum(axis=2)
+    return (pi * compute_policy_q_values(MDP.transitions, MDP.costs, pi)).sum(axis=2)
 
 
 def test_generalized_advantages_match_hand_computed_values():

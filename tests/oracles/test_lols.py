@@ -21,9 +21,9 @@ from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.tabular import (
     TabularExpert,
     TabularSimulator,
-    greedy_policy,
+    compute_policy_q_values,
+    make_greedy_policy,
     make_random_mdps,
-    policy_q_values,
 )
 from helpers.tabular_policy import tabular_probabilities
 from helpers.tiny_mdp import Q_STAR, Home, TinyExpert, TinyMdp, Walk, every_trajectory, linear_policy, randomise
@@ -75,7 +75,7 @@ class MyopicExpert(TabularExpert):
     @property
     def policy(self):
         """[H, S, A]."""
-        return np.broadcast_to(greedy_policy(self.mdp.costs), self.mdp.q_star.shape)
+        return np.broadcast_to(make_greedy_policy(self.mdp.costs), self.mdp.q_star.shape)
 
 
 @pytest.mark.parametrize("simulator", [CartPole(horizon=30), Walk(horizon=9)], ids=["finite", "vectors"])
@@ -118,7 +118,7 @@ def test_lols_oracle_with_beta_0_equals_learner_q_by_backward_induction(scale):
     found = roll_in(
         mdp, RollInPolicy(TabularExpert(mdp), policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)
     )
-    q = policy_q_values(mdp.transitions, mdp.costs, pi)
+    q = compute_policy_q_values(mdp.transitions, mdp.costs, pi)
     s = found.states[..., 0].astype(int)
     t = np.arange(6)
     ours = LolsOracle(mdp, TabularExpert(mdp), 0.0, advantage=False)(found, policy)
@@ -131,8 +131,10 @@ def expected_q(beta, pi, expert):
     """Return Q of the rollout policy, [H, S, A]: LOLS flips a coin for each rollout, SEARN for each step."""
     mdp = expert.mdp
     if beta is None:
-        return policy_q_values(mdp.transitions, mdp.costs, 0.5 * expert.policy + 0.5 * pi)  # α_n is 0.5 below
-    of_expert, of_learner = (policy_q_values(mdp.transitions, mdp.costs, policy) for policy in (expert.policy, pi))
+        return compute_policy_q_values(mdp.transitions, mdp.costs, 0.5 * expert.policy + 0.5 * pi)  # α_n is 0.5 below
+    of_expert, of_learner = (
+        compute_policy_q_values(mdp.transitions, mdp.costs, policy) for policy in (expert.policy, pi)
+    )
     return beta * of_expert + (1 - beta) * of_learner
 
 

@@ -84,12 +84,12 @@ def test_lookahead_oracle_reports_episode_of_a_failing_critic(two_trajectories):
 def test_value_function_settings_choose_oracle_by_action_space():
     settings = ValueFunctionSettings()
     assert (
-        settings.feedback(finite=True) is Feedback.ALL_ACTIONS
-        and settings.feedback(finite=False) is Feedback.TAKEN_ACTION
+        settings.get_feedback(finite=True) is Feedback.ALL_ACTIONS
+        and settings.get_feedback(finite=False) is Feedback.TAKEN_ACTION
     )
     assert settings.build(TinyMdp(), Critic()) == AdvantageOracle(LookaheadOracle(TinyMdp(), Critic()))
     assert settings.build(Walk(), Critic()) == ValueFunctionOracle(Critic())
     only = ValueFunctionSettings(all_actions=False)
-    assert only.feedback(finite=True) is Feedback.TAKEN_ACTION and only.build(
+    assert only.get_feedback(finite=True) is Feedback.TAKEN_ACTION and only.build(
         TinyMdp(), Critic()
     ) == ValueFunctionOracle(Critic())

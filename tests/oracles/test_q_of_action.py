@@ -51,8 +51,8 @@ def test_state_action_q_oracle_equals_q_star_of_taken_action(two_trajectories):
 def test_state_action_q_settings_choose_oracle_by_action_space():
     settings = StateActionQSettings()
     assert (
-        settings.feedback(finite=True) is Feedback.ALL_ACTIONS
-        and settings.feedback(finite=False) is Feedback.TAKEN_ACTION
+        settings.get_feedback(finite=True) is Feedback.ALL_ACTIONS
+        and settings.get_feedback(finite=False) is Feedback.TAKEN_ACTION
     )
     assert settings.build(TinyMdp(), TinyQExpert()) == AdvantageOracle(
         PerActionQOracle(TinyQExpert(), TinyMdp.action_space)

@@ -10,10 +10,10 @@ from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import uas
+from aggrevated.parsing.scoring import compute_uas
 from aggrevated.parsing.transitions import arc_eager
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
-from aggrevated.parsing.transitions.oracle_check import random_projective_tree
+from aggrevated.parsing.transitions.oracle_check import sample_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
@@ -29,7 +29,7 @@ def page(heads):
 @pytest.fixture(scope="module")
 def corpus():
     generator = np.random.default_rng(0)
-    return Corpus.of([page(random_projective_tree(n, generator)) for n in generator.integers(1, 10, 40)])
+    return Corpus.from_pages([page(sample_projective_tree(n, generator)) for n in generator.integers(1, 10, 40)])
 
 
 def make_policy(corpus, kind, seed=0):
@@ -72,7 +72,7 @@ def test_parser_expert_q_equals_rollout_cost_of_the_expert(corpus, system):
 
 def test_parser_observations_match_hand_computed_values():
     """Two symbols of three shifted, then the first one headed by the third."""
-    parser = Parser(Corpus.of([page([3, 3, 0]), page([0])]), np.array([0]), in_order=True)
+    parser = Parser(Corpus.from_pages([page([3, 3, 0]), page([0])]), np.array([0]), in_order=True)
     state = parser.reset(np.zeros(1, np.uint64))
     seen = [parser.observe(state)[0].tolist()]
     for action in (arc_eager.SHIFT, arc_eager.SHIFT, arc_eager.LEFT, arc_eager.LEFT):
@@ -101,7 +101,7 @@ def test_parser_reset_draws_pages_evenly_by_seed(corpus):
 
 def test_uas_matches_hand_computed_values():
     gold = np.array([[NO_SYMBOL, 2, 0, NO_SYMBOL], [NO_SYMBOL, 0, 1, 2]])
-    assert uas(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), gold) == (4 / 5, (1 + 2 / 3) / 2, 0.5)
+    assert compute_uas(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), gold) == (4 / 5, (1 + 2 / 3) / 2, 0.5)
 
 
 @every_kind
@@ -136,7 +136,7 @@ def test_parsing_policy_scores_equal_autograd_gradients(corpus, kind):
         torch.from_numpy(a)
         for a in (found.observations, found.actions, found.mask, found.by_learner, found.action_mask)
     ]
-    scores = policy.scores(*arrays)
+    scores = policy.compute_scores(*arrays)
     for i in range(4):
         observations, actions, mask, own, legal = (a[[i]] for a in arrays)
         total = (policy.distribution(observations, mask, legal).log_prob(actions) * own).sum()

@@ -12,12 +12,12 @@ from aggrevated.config.builder import build_algorithm_inputs
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
-from aggrevated.parsing.dataset import dataset
+from aggrevated.parsing.dataset import load_dataset
 from aggrevated.parsing.learners.kernel import KernelPolicy
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.problem import PageEvaluationSettings
-from aggrevated.parsing.scoring import micro_uas
+from aggrevated.parsing.scoring import evaluate_micro_uas
 from aggrevated.storage import digest_tensors
 from aggrevated.tasks import algebra
 from aggrevated.training.evaluation import evaluate_run
@@ -60,7 +60,7 @@ def test_algebra_runs_of_every_policy_resume_bit_identically(
     assert score["uas_micro"] == score["test_return"] == score["ratio"]
     assert {"uas_macro", "exact_match", "uas_next_head"} <= set(score) and score["expert_return"] == 1.0
     assert (score["pages"], result.iterations) == (2, config.loop.iterations) and 0 <= score["uas_micro"] <= 1
-    pages = dataset("", 20, 0, False, config.problem.augmented_copies)
+    pages = load_dataset("", 20, 0, False, config.problem.augmented_copies)
     assert score["symbols"] == pages.corpus.lengths[pages.test].sum()
     assert (run.folder / "curve.png").is_file()
 
@@ -125,7 +125,7 @@ def test_algebra_run_rejects_changed_ink_on_resume(tmp_path: Path) -> None:
     stop_after(run, 2)
     path = folder / "train" / "000.inkml"
     path.write_text(path.read_text().replace('<trace id="0.0">', '<trace id="0.0">60.5 60.5, ', 1))  # one point more
-    dataset.cache_clear()  # as in another process
+    load_dataset.cache_clear()  # as in another process
     with pytest.raises(DataError, match="changed after the run began"):
         fit_run(Run.open(run.folder))
 
@@ -187,11 +187,11 @@ def test_algebra_problem_trains_validates_and_tests_on_different_pages() -> None
     setup = build_algorithm_inputs(make_tiny_config())
     problem = setup.problem
     policy = setup.learner.policy
-    pages = dataset("", 20, 0, False, 1)
+    pages = load_dataset("", 20, 0, False, 1)
     met = {int(page) for page in problem.simulator.reset(np.arange(500, dtype=np.uint64))[:, 0]}
     assert met == set(pages.train.tolist())
     chosen_on, reported = (Parser(pages.corpus, part, in_order=True) for part in (pages.validation, pages.test))
-    expected = [micro_uas(policy, part) for part in (chosen_on, reported)]
+    expected = [evaluate_micro_uas(policy, part) for part in (chosen_on, reported)]
     assert expected[0] != expected[1]
     assert [problem.validate(policy).value, problem.test(policy).to_dict()["uas_micro"]] == expected
     assert problem.monitor(policy) == {"test_uas": expected[1]} and problem.test(policy).to_dict()["pages"] == 2

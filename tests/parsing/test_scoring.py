@@ -7,14 +7,14 @@ import pytest
 
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import (
-    arc_length,
-    micro_uas,
-    next_symbol_baseline,
+    evaluate_micro_uas,
+    evaluate_next_symbol_baseline,
+    evaluate_random_baseline,
+    format_arc_length,
+    get_symbol_label,
     parse_batch,
-    random_baseline,
+    score_by_kind,
     score_heads,
-    scores_by_kind,
-    symbol_label,
 )
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.systems import SYSTEMS
@@ -24,7 +24,9 @@ every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 
 def make_parser(*trees, system=SYSTEMS["arc-eager"]):
-    return Parser(Corpus.of([page(tree) for tree in trees]), np.arange(len(trees)), in_order=True, system=system)
+    return Parser(
+        Corpus.from_pages([page(tree) for tree in trees]), np.arange(len(trees)), in_order=True, system=system
+    )
 
 
 @every_system
@@ -34,7 +36,7 @@ def test_parse_batch_of_the_expert_gives_gold_heads(system):
     heads = parse_batch(parser.expert, parser)
     assert heads.shape == (30, pages.most)
     np.testing.assert_array_equal(heads, pages.gold[10:, 1:])  # NONE beyond a page in both
-    assert micro_uas(parser.expert, parser) == 1.0
+    assert evaluate_micro_uas(parser.expert, parser) == 1.0
 
 
 @pytest.mark.parametrize("kind", LIBRARY_KINDS)
@@ -51,11 +53,11 @@ def test_parse_batch_requires_pages_in_order():
 
 def test_next_symbol_baseline_matches_hand_computed_value():
     """1→2, 2→3, 3→ROOT is right for all of the first page, for 1 of 3 and 2 of 2 of the others: 6 of 8."""
-    assert next_symbol_baseline(make_parser([2, 3, 0])) == 1.0
-    assert next_symbol_baseline(make_parser([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
-    assert next_symbol_baseline(make_parser([0])) == 1.0
-    some = Parser(Corpus.of([page(tree) for tree in ([0, 1, 1], [2, 0])]), np.array([1]), in_order=True)
-    assert next_symbol_baseline(some) == 1.0
+    assert evaluate_next_symbol_baseline(make_parser([2, 3, 0])) == 1.0
+    assert evaluate_next_symbol_baseline(make_parser([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
+    assert evaluate_next_symbol_baseline(make_parser([0])) == 1.0
+    some = Parser(Corpus.from_pages([page(tree) for tree in ([0, 1, 1], [2, 0])]), np.array([1]), in_order=True)
+    assert evaluate_next_symbol_baseline(some) == 1.0
 
 
 def expected_random_loss(parser, state):
@@ -74,16 +76,16 @@ def test_random_baseline_matches_exact_expectation(system, tree):
     parser = make_parser(tree, system=system)
     exact = 1 - expected_random_loss(parser, parser.start(np.array([0]))) / len(tree)
     assert 0 < exact < 1
-    assert random_baseline(parser, parses=4000) == pytest.approx(float(exact), abs=0.03)
-    assert random_baseline(parser) == random_baseline(parser)  # the same numbers each time
+    assert evaluate_random_baseline(parser, parses=4000) == pytest.approx(float(exact), abs=0.03)
+    assert evaluate_random_baseline(parser) == evaluate_random_baseline(parser)  # the same numbers each time
 
 
 def test_random_baseline_weights_symbols_not_pages():
     """One symbol is right by itself about as often as not; a page of nine has nine times its weight."""
     long = [2, 3, 4, 5, 6, 7, 8, 9, 0]
     short = [0]
-    alone = [random_baseline(make_parser(tree), 2000) for tree in (long, short)]
-    both = random_baseline(make_parser(long, short), 2000)
+    alone = [evaluate_random_baseline(make_parser(tree), 2000) for tree in (long, short)]
+    both = evaluate_random_baseline(make_parser(long, short), 2000)
     assert both == pytest.approx((9 * alone[0] + alone[1]) / 10, abs=0.02)
     assert abs(both - sum(alone) / 2) > 0.05
 
@@ -111,16 +113,16 @@ def test_score_heads_matches_hand_computed_values():
 def test_scores_by_kind_match_hand_computed_values():
     pages = [page([2, 0, 2], "x=3"), page([2, 0], "x=")]
     heads = np.array([[3, 0, 1], [2, 0, NO_SYMBOL]])  # wrong: the first x, and the 3
-    assert scores_by_kind(pages, heads, symbol_label) == {
+    assert score_by_kind(pages, heads, get_symbol_label) == {
         "x": {"uas": 0.5, "symbols": 2},
         "=": {"uas": 1.0, "symbols": 2},
         "3": {"uas": 0.0, "symbols": 1},
     }
-    assert scores_by_kind(pages, heads, arc_length) == {
+    assert score_by_kind(pages, heads, format_arc_length) == {
         "1": {"uas": 1 / 3, "symbols": 3},
         "ROOT": {"uas": 1.0, "symbols": 2},
     }
-    often = scores_by_kind([page([0, 1, 1], "abb")], np.array([[0, 1, 1]]), symbol_label)
+    often = score_by_kind([page([0, 1, 1], "abb")], np.array([[0, 1, 1]]), get_symbol_label)
     assert list(often) == ["b", "a"]  # the most frequent first
 
 
@@ -134,5 +136,5 @@ def test_arc_length_is_the_same_in_both_directions(length, name):
     backwards = np.zeros(n, int)
     forwards[0] = length + 1
     backwards[length] = 1
-    assert arc_length(page(forwards), 0) == arc_length(page(backwards), length) == name
-    assert arc_length(page(forwards), 1) == "ROOT"
+    assert format_arc_length(page(forwards), 0) == format_arc_length(page(backwards), length) == name
+    assert format_arc_length(page(forwards), 1) == "ROOT"

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from aggrevated.core.errors import AggrevatedError, DataError
-from aggrevated.parsing.dataset import compute_features, dataset, dataset_of_pages
+from aggrevated.parsing.dataset import compute_features, load_dataset, make_corpus_and_features
 from aggrevated.parsing.features.projection import COMPONENTS
 from aggrevated.parsing.pages import handwriting
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import parse_batch, uas
+from aggrevated.parsing.scoring import compute_uas, parse_batch
 from aggrevated.parsing.splits import (
     Split,
     augment_pages,
@@ -72,9 +72,9 @@ def test_load_page_split_is_deterministic_and_can_use_a_single_writer():
 def test_expert_parses_every_generated_page_exactly(all_generated, system):
     """So that UAS 1 is within reach, of every page, for both transition systems."""
     pages = [page for part in parts(all_generated) for page in part]
-    parser = Parser(Corpus.of(pages), np.arange(400), in_order=True, system=system)
+    parser = Parser(Corpus.from_pages(pages), np.arange(400), in_order=True, system=system)
     heads = parse_batch(parser.expert, parser)
-    assert uas(heads, parser.gold) == (1.0, 1.0, 1.0)
+    assert compute_uas(heads, parser.gold) == (1.0, 1.0, 1.0)
     for page, found in zip(pages, heads, strict=True):
         assert found[: len(page)].tolist() == page.heads.tolist()
 
@@ -131,7 +131,7 @@ def test_dataset_rejects_folder_of_identical_strings(tmp_path):
     write_folder(tmp_path / "ink" / "train", [("a=b+c", writer) for writer in range(5)])
     write_folder(tmp_path / "ink" / "dev", [("x=y", 9)])
     with pytest.raises(AggrevatedError):
-        dataset(str(tmp_path / "ink"), 0, 0, False, 0)
+        load_dataset(str(tmp_path / "ink"), 0, 0, False, 0)
 
 
 def make_page(writer, line):
@@ -193,18 +193,18 @@ def test_augment_pages_composes_single_lines_in_every_other_copy():
 
 
 def test_dataset_has_every_page_in_its_part_with_tree_and_features():
-    found = dataset("", 20, 5, False, 2)
+    found = load_dataset("", 20, 5, False, 2)
     split = load_generated_split(20, 5, False)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [3 * 16, 2, 2]
     assert np.concatenate([found.train, found.validation, found.test]).tolist() == list(range(52))
     laid_out = [*split.train, *augment_pages(split, 0), *augment_pages(split, 1), *split.validation, *split.test]
-    corpus, features = dataset_of_pages(laid_out, found.projection)
+    corpus, features = make_corpus_and_features(laid_out, found.projection)
     np.testing.assert_array_equal(found.corpus.lengths, corpus.lengths)
     np.testing.assert_array_equal(found.corpus.gold, corpus.gold)
     assert found.features.shape == features.shape and found.features.dtype == np.float32
     np.testing.assert_allclose(found.features, features, atol=1e-4)
     assert np.abs(found.features[0] - found.features[16]).max() > 0.1  # a copy is not the page itself
-    other = dataset("", 20, 5, False, 1)
+    other = load_dataset("", 20, 5, False, 1)
     assert other.key != found.key and len(other.train) == 32
 
 
@@ -220,13 +220,13 @@ def test_compute_features_fits_projection_to_training_pages_only():
 
 
 def test_dataset_of_real_ink_has_the_expected_parts(tmp_path):
-    found = dataset(str(crohme_like(tmp_path / "crohme")), 400, 0, False, 1)
+    found = load_dataset(str(crohme_like(tmp_path / "crohme")), 400, 0, False, 1)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [22, 1, 3]  # a line each
     parser = Parser(found.corpus, found.test, in_order=True)
-    assert uas(parse_batch(parser.expert, parser), parser.gold)[0] == 1.0
+    assert compute_uas(parse_batch(parser.expert, parser), parser.gold)[0] == 1.0
 
 
 def test_load_page_split_equals_handwriting_generated():
     assert [bits(part) for part in parts(load_generated_split(20, 1, False))] == [
-        bits(part) for part in handwriting.generated(20, seed=1)
+        bits(part) for part in handwriting.generate_page_splits(20, seed=1)
     ]

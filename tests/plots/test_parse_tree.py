@@ -19,8 +19,8 @@ from aggrevated.plots.parse_tree import (
     STACK,
     WRONG,
     Frame,
-    arc_levels,
-    arcs_height,
+    compute_arc_levels,
+    compute_arcs_height,
     draw_growth,
     draw_tree,
 )
@@ -77,18 +77,25 @@ def test_draw_tree_writes_identical_files_for_identical_trees(tmp_path: Path) ->
 
 
 def test_arc_levels_nest_and_arcs_of_one_level_do_not_overlap() -> None:
-    levels = arc_levels(LONG.heads)
+    levels = compute_arc_levels(LONG.heads)
     spans = {n: sorted((n, int(LONG.heads[n - 1]))) for n in levels}
     for level in Counter(levels.values()):
         same = sorted(spans[n] for n in levels if levels[n] == level)
         assert all(left[1] <= right[0] for left, right in pairwise(same))
-    assert arc_levels(np.array([2, 0, 2])) == {1: 1, 3: 1} and arc_levels(np.array([3, 1, 0])) == {2: 1, 1: 2}
-    assert arcs_height(np.array([-1, -1])) < arcs_height(np.array([2, -1])) < arcs_height(np.array([2, 0]))
+    assert compute_arc_levels(np.array([2, 0, 2])) == {1: 1, 3: 1} and compute_arc_levels(np.array([3, 1, 0])) == {
+        2: 1,
+        1: 2,
+    }
+    assert (
+        compute_arcs_height(np.array([-1, -1]))
+        < compute_arcs_height(np.array([2, -1]))
+        < compute_arcs_height(np.array([2, 0]))
+    )
 
 
 def test_draw_tree_draws_crossing_arcs_and_several_roots(tmp_path: Path) -> None:
     heads = np.array([3, 4, 0, 0, 2])
-    levels = arc_levels(heads)
+    levels = compute_arc_levels(heads)
     assert len({levels[1], levels[2], levels[5]}) == 3
     draw_tree(SHORT, heads, tmp_path / "tree", gold=SHORT.heads)
     assert count_border_pixels(tmp_path / "tree") == 0

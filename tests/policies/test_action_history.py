@@ -15,13 +15,13 @@ from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.export.onnx_files import build_onnx_model
-from aggrevated.losses import policy_distribution
+from aggrevated.losses import compute_policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.lols import LolsOracle
 from aggrevated.oracles.q_star import QStarOracle
-from aggrevated.policies import per_trajectory_scores
+from aggrevated.policies import compute_scores_per_trajectory
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
@@ -121,7 +121,7 @@ def test_action_history_policy_acts_and_learns_with_the_same_probabilities(kind,
     policy, found, steps = record_roll_in(kind, problem)
     assert found.by_expert[found.mask].any() and found.by_learner.any()
     with torch.no_grad():
-        learned = policy_distribution(policy, found)
+        learned = compute_policy_distribution(policy, found)
     of_learning = learned.logits if isinstance(learned, Categorical) else learned.mean
     for t, (_, parameters) in enumerate(steps):
         if isinstance(learned, Categorical):
@@ -214,7 +214,7 @@ def test_action_history_policy_scores_match_autograd_per_trajectory(kind, vector
     trajectories = with_vectors(trajectories, 2) if vectors else trajectories
     seen = policy.inputs(trajectories.observations, trajectories.actions)
     arrays = map(torch.from_numpy, (trajectories.actions, trajectories.mask, trajectories.by_learner))
-    expected = per_trajectory_scores(policy, seen, *arrays, None)
+    expected = compute_scores_per_trajectory(policy, seen, *arrays, None)
     found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * trajectories.count**0.5
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
@@ -244,7 +244,7 @@ def test_action_history_policy_gradient_matches_enumeration_of_histories(kind):
     theta = flat(policy)
     all_own = torch.ones(len(every), length, dtype=torch.bool)
     assert rho.sum() == pytest.approx(1.0, abs=1e-5)
-    rows = policy.scores(policy.inputs(seen, every), torch.from_numpy(every), all_own, all_own)
+    rows = policy.compute_scores(policy.inputs(seen, every), torch.from_numpy(every), all_own, all_own)
     found = (rho * total) @ rows.double().numpy()
     epsilon = 1e-2
     generator = np.random.default_rng(1)

@@ -75,7 +75,7 @@ def test_convolutional_policy_scores_match_autograd_per_trajectory() -> None:
     seen = torch.from_numpy(sample_images((8, 8), 3, 4))
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.bool)
     actions = torch.arange(12).reshape(3, 4) % 3
-    scores = policy.scores(seen, actions, mask, mask)
+    scores = policy.compute_scores(seen, actions, mask, mask)
     for k in range(3):
         policy.zero_grad()
         (policy.distribution(seen[k : k + 1], mask[k : k + 1]).log_prob(actions[k]) * mask[k]).sum().backward()

@@ -117,7 +117,7 @@ def test_numpy_recurrent_cell_matches_hand_computed_states(cell):
 def test_torch_recurrent_cell_matches_hand_computed_states(cell):
     layer, inputs, states = make_one_unit_layer(cell)
     w, u, b, c = (p.detach() for p in layer.parameters())
-    state = CELLS[cell].initial(1, 1)
+    state = CELLS[cell].make_initial_state(1, 1)
     for x, expected in zip(torch.from_numpy(inputs), states, strict=True):
         state = CELLS[cell].step(x.reshape(1, 1) @ w.T + b, state[0] @ u.T + c, state)
         np.testing.assert_allclose(torch.cat(state, 1), [expected], atol=3e-7)
@@ -145,7 +145,7 @@ def test_recurrent_cells_match_torch_layers(cell, hidden):
     policy = make_recurrent_policy(cell, CategoricalHead(ACTIONS), hidden, scale=0.4)
     x = torch.randn(5, 30, INPUTS, generator=torch.Generator().manual_seed(1))
     w, u, b, c = (p.detach() for p in policy.recurrent.parameters())
-    in_torch = CELLS[cell].initial(5, hidden)
+    in_torch = CELLS[cell].make_initial_state(5, hidden)
     in_numpy = CELLS[cell].copy_of(policy.recurrent)
     memory = np.zeros((5, in_numpy.size), np.float32)
     with torch.no_grad():
@@ -298,7 +298,7 @@ def test_trajectory_score_columns_follow_parameters_to_vector(make, head):
         torch.from_numpy(x)
         for x in (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
     )
-    rows = policy.scores(observations, actions, mask, own).double()
+    rows = policy.compute_scores(observations, actions, mask, own).double()
     policy = policy.double()
     observations = observations.double()
     actions = actions.double() if head == "Gaussian" else actions

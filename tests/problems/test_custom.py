@@ -14,7 +14,7 @@ from gymnasium.spaces import Box, Discrete
 import aggrevated
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.problems.code_references import import_reference, is_reference, make_reference
-from aggrevated.problems.normalization import observation_stats, typical_action_stats
+from aggrevated.problems.normalization import estimate_action_stats, estimate_observation_stats
 from aggrevated.tasks import as_task, find_task
 from aggrevated.training.run_folder import Run
 from helpers import gymnasium_environments as environments
@@ -167,7 +167,7 @@ def test_code_references_are_recognized_made_and_imported() -> None:
 
 def test_observation_stats_leave_categorical_columns_unscaled() -> None:
     problem = as_task(environments.make, environments.act).problem
-    mean, scale = observation_stats(problem.environment_simulator)  # type: ignore[attr-defined]
+    mean, scale = estimate_observation_stats(problem.environment_simulator)  # type: ignore[attr-defined]
     assert mean[:2].tolist() == [0.0, 0.0] and scale[:2].tolist() == [1.0, 1.0]  # the goal is one of two
     assert 50 < scale[2] < 1000
 
@@ -200,7 +200,7 @@ def test_observation_stats_do_not_round_huge_and_tiny_numbers(tmp_path: Path) ->
     run = aggrevated.train(Clock, expert=guess_sign, out=tmp_path / "run", say=discard, **few)
     result = run.result()
     assert result is not None and result.more["expert_return"] == 10.0 and result.more["test_return"] > 9.0
-    mean, scale = observation_stats(run.config.problem.environment_simulator)  # type: ignore[attr-defined]
+    mean, scale = estimate_observation_stats(run.config.problem.environment_simulator)  # type: ignore[attr-defined]
     assert abs(mean[0] - 1.7e9) < 1 and 0.5 < scale[0] < 2 and 5e-10 < scale[1] < 2e-9
     assert (mean[2], scale[2]) == (7e5, 7e5)
     assert [run.policy.predict(np.array([1.7e9 + x, 0.0, 7e5]), deterministic=True)[0] for x in (-1, 1)] == [0, 1]
@@ -288,5 +288,5 @@ def test_custom_problem_policy_acts_in_the_units_of_its_expert(tmp_path: Path) -
 def test_typical_action_stats_follow_the_actions_of_the_expert() -> None:
     """An expert that always does the same: half of what is allowed is the unit, or its own size."""
     simulator = aggrevated.GymnasiumSimulator(Valve, 20)
-    centre, unit = typical_action_stats(simulator, aggrevated.as_expert(lambda _: np.array([500.0, 30.0]), simulator))
+    centre, unit = estimate_action_stats(simulator, aggrevated.as_expert(lambda _: np.array([500.0, 30.0]), simulator))
     assert centre.tolist() == [500.0, 30.0] and unit.tolist() == [1e6, 30.0]

@@ -1,6 +1,6 @@
 """What had been spent when the expert was reached, on courses worked out by hand."""
 
-from aggrevated.reports.comparison import mean_best_return, reach_row, steps_to_reach
+from aggrevated.reports.comparison import find_steps_to_reach, make_reach_row, mean_best_return
 
 COURSE = {
     "simulator_steps": [0.0, 10.0, 40.0],
@@ -13,15 +13,15 @@ COURSE = {
 
 
 def test_steps_to_reach_finds_the_first_policy_at_the_level() -> None:
-    assert steps_to_reach(COURSE, 2.0)["simulator_steps"] == 10.0
-    assert steps_to_reach(COURSE, 5.0) == {
+    assert find_steps_to_reach(COURSE, 2.0)["simulator_steps"] == 10.0
+    assert find_steps_to_reach(COURSE, 5.0) == {
         "simulator_steps": 40.0,
         "episodes": 4.0,
         "oracle_queries": 20.0,
         "cpu_seconds": 0.4,
     }
-    assert steps_to_reach(COURSE, 0.5)["simulator_steps"] == 0.0
-    assert steps_to_reach(COURSE, 5.1)["simulator_steps"] is None
+    assert find_steps_to_reach(COURSE, 0.5)["simulator_steps"] == 0.0
+    assert find_steps_to_reach(COURSE, 5.1)["simulator_steps"] is None
 
 
 def test_mean_best_return_averages_over_the_whole_budget() -> None:
@@ -34,7 +34,7 @@ def test_mean_best_return_averages_over_the_whole_budget() -> None:
 
 
 def test_reach_row_has_medians_and_counts_of_trials() -> None:
-    trials = [steps_to_reach(COURSE, 2.0), steps_to_reach(COURSE, 5.0), steps_to_reach(COURSE, 9.0)]
-    row = reach_row("a", {"expert": trials, "more": [steps_to_reach(COURSE, 9.0)] * 3})
+    trials = [find_steps_to_reach(COURSE, 2.0), find_steps_to_reach(COURSE, 5.0), find_steps_to_reach(COURSE, 9.0)]
+    row = make_reach_row("a", {"expert": trials, "more": [find_steps_to_reach(COURSE, 9.0)] * 3})
     assert (row["expert"], row["expert_reached"], row["expert_episodes"]) == (40.0, 2, 4.0)
     assert (row["more"], row["more_reached"], row["trials"]) == (None, 0, 3)

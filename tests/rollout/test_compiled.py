@@ -11,7 +11,7 @@ from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.rollout import roll_in as module
 from aggrevated.rollout.compiled import run_compiled_episodes
-from aggrevated.rollout.roll_in import RollInPolicy, episode_returns, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, collect_episode_returns, roll_in
 from aggrevated.rollout.trajectories import ARRAYS
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
@@ -51,7 +51,7 @@ def test_compiled_episodes_equal_stepwise_roll_in_bit_for_bit(name, policy, dete
     roll_in_policy = random_roll_in_policy(SIMULATORS[name], policy)
     assert run_compiled_episodes(simulator, roll_in_policy.learner, SEEDS, deterministic) is not None
     fast = roll_in(simulator, roll_in_policy, SEEDS, deterministic)
-    returns_and_steps = episode_returns(simulator, roll_in_policy, SEEDS, deterministic)
+    returns_and_steps = collect_episode_returns(simulator, roll_in_policy, SEEDS, deterministic)
     monkeypatch.setattr(module, "run_compiled_episodes", lambda *_, **__: None)
     slow = roll_in(simulator, roll_in_policy, SEEDS, deterministic)
     for field in (*ARRAYS, "seeds"):
@@ -91,4 +91,4 @@ def test_episode_returns_rejects_zero_episodes():
     from aggrevated.core.errors import UsageError
 
     with pytest.raises(UsageError, match="0 episodes of at most 60 steps"):
-        episode_returns(SIMULATORS["cartpole"], random_roll_in_policy(SIMULATORS["cartpole"], "16"), SEEDS[:0])
+        collect_episode_returns(SIMULATORS["cartpole"], random_roll_in_policy(SIMULATORS["cartpole"], "16"), SEEDS[:0])

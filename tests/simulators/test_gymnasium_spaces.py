@@ -429,7 +429,7 @@ def test_gymnasium_states_share_one_history_and_limit_branches():
     simulator.step(sent[150:151], np.array([0]))  # can be gone on from
     place = HistoryPosition(ActionHistory(3), 0)
     for t in range(100):
-        place.after(0)
-        place = place.after(t)  # every second time a branch
+        place.append_action(0)
+        place = place.append_action(t)  # every second time a branch
         assert place.history.branches <= MOST_BRANCHES
-    assert place.path() == ([*range(100)], {})
+    assert place.collect_history() == ([*range(100)], {})

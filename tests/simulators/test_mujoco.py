@@ -55,10 +55,10 @@ def test_mujoco_simulator_steps_match_gymnasium_bit_for_bit(name, dtype):
     state = simulator.reset(SEEDS)
     ended = []
     costs = []
-    observed = [simulator.exact_observation(state)]
+    observed = [simulator.observe_exactly(state)]
     for t in range(STEPS):
         state, cost, done = simulator.step(state, actions[:, t])
-        observed.append(simulator.exact_observation(state))
+        observed.append(simulator.observe_exactly(state))
         costs.append(cost)
         ended.append(done)
     for i, seed in enumerate(SEEDS):
@@ -87,12 +87,12 @@ def test_mujoco_simulator_clips_velocities_of_hopper_and_walker_at_10():
         simulator = MuJoCo(name)
         env = make_gymnasium_environment(name)
         state = simulator.reset(np.array([0]))
-        _, velocities = simulator.physics.parts(state)
+        _, velocities = simulator.physics.split_state(state)
         velocities[:] = np.where(np.arange(velocities.shape[1]) % 2, 30.0, -30.0)
         env.reset(seed=0)
         env.set_state(env.data.qpos, velocities[0])
-        np.testing.assert_array_equal(simulator.exact_observation(state)[0], env._get_obs())
-        assert np.abs(simulator.exact_observation(state)).max() == fastest
+        np.testing.assert_array_equal(simulator.observe_exactly(state)[0], env._get_obs())
+        assert np.abs(simulator.observe_exactly(state)).max() == fastest
 
 
 def record_uninterrupted(name, count, seed=0):
@@ -186,8 +186,8 @@ def test_mujoco_snapshot_without_its_warm_start_drifts(name):
     for action in sample_actions(simulator, 20, len(state), seed=3):
         state = simulator.step(state, action)[0]
         cold = simulator.step(cold, action)[0]
-    positions = physics.parts(state)[0]
-    others = physics.parts(cold)[0]
+    positions = physics.split_state(state)[0]
+    others = physics.split_state(cold)[0]
     assert 0 < np.abs(positions - others).max() < 1e-6
 
 
@@ -218,7 +218,7 @@ def test_mujoco_simulator_divergence_costs_nan_and_ends_the_episode(name, thread
     simulator = MuJoCo(name, threads=threads)
     state, action = make_states_and_actions(simulator)
     expected = simulator.step(state, action)
-    for part in simulator.physics.parts(state):
+    for part in simulator.physics.split_state(state):
         broken = state.copy()
         at = part.__array_interface__["data"][0] - state.__array_interface__["data"][0]
         broken[[0, 5], at // state.itemsize] = value

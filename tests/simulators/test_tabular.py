@@ -13,14 +13,14 @@ from aggrevated.simulators import Simulator
 from aggrevated.simulators.tabular import (
     TabularExpert,
     TabularSimulator,
-    greedy_policy,
+    compute_optimal_q,
+    compute_policy_q_values,
+    compute_state_distributions,
+    compute_total_cost,
     hash_to_uniform,
+    make_greedy_policy,
     make_random_mdps,
-    optimal_q,
-    policy_q_values,
     sample_categorical,
-    state_distributions,
-    total_cost,
 )
 from helpers.tiny_mdp import COST, EXPERT, Q_STAR, START, transitions
 from helpers.tiny_mdp import state_distributions as by_going_forward
@@ -63,7 +63,7 @@ def tabulate(value):
 def test_policy_q_values_are_the_mean_over_all_trajectories(seed):
     p, c, _, policy = make_tiny_mdp(seed)
     by_hand = tabulate(lambda t, s, a: q_by_enumeration(p, c, policy, t, s, a))
-    np.testing.assert_allclose(policy_q_values(p, c, policy), by_hand, atol=1e-13)
+    np.testing.assert_allclose(compute_policy_q_values(p, c, policy), by_hand, atol=1e-13)
 
 
 def test_optimal_q_is_the_minimum_over_all_deterministic_policies():
@@ -71,7 +71,7 @@ def test_optimal_q_is_the_minimum_over_all_deterministic_policies():
     choices = product(range(ACTIONS), repeat=HORIZON * STATES)
     policies = [np.eye(ACTIONS)[np.reshape(choice, (HORIZON, STATES))] for choice in choices]
     least = tabulate(lambda t, s, a: min(q_by_enumeration(p, c, policy, t, s, a) for policy in policies))
-    np.testing.assert_allclose(optimal_q(p, c, HORIZON), least, atol=1e-13)
+    np.testing.assert_allclose(compute_optimal_q(p, c, HORIZON), least, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,19 +82,21 @@ def test_state_distributions_and_total_cost_are_sums_over_all_trajectories(seed)
     for chance, cost, states in iter_trajectories(p, c, start, policy):
         d[np.arange(HORIZON), states] += chance
         mu += chance * cost
-    np.testing.assert_allclose(state_distributions(p, start, policy), d, atol=1e-14)
-    assert total_cost(p, c, start, policy) == pytest.approx(mu, abs=1e-13)
+    np.testing.assert_allclose(compute_state_distributions(p, start, policy), d, atol=1e-14)
+    assert compute_total_cost(p, c, start, policy) == pytest.approx(mu, abs=1e-13)
 
 
 def test_dynamic_programming_gives_the_known_answers_of_the_tiny_mdp():
     """Its episodes can end: what is missing from 1 in the transitions costs nothing any more."""
-    q = optimal_q(transitions(), COST, 3)
+    q = compute_optimal_q(transitions(), COST, 3)
     np.testing.assert_array_equal(q, Q_STAR)
-    np.testing.assert_array_equal(greedy_policy(q), np.broadcast_to(np.eye(3)[EXPERT], (3, 3, 3)))
+    np.testing.assert_array_equal(make_greedy_policy(q), np.broadcast_to(np.eye(3)[EXPERT], (3, 3, 3)))
     pi = np.random.default_rng(0).dirichlet(np.ones(3), 3)
     table = np.broadcast_to(pi, (3, 3, 3))
-    np.testing.assert_allclose(state_distributions(transitions(), START, table), by_going_forward(pi), atol=1e-15)
-    assert total_cost(transitions(), COST, START, greedy_policy(q)) == pytest.approx(
+    np.testing.assert_allclose(
+        compute_state_distributions(transitions(), START, table), by_going_forward(pi), atol=1e-15
+    )
+    assert compute_total_cost(transitions(), COST, START, make_greedy_policy(q)) == pytest.approx(
         (START * Q_STAR[0].min(axis=1)).sum()
     )
 
@@ -102,32 +104,36 @@ def test_dynamic_programming_gives_the_known_answers_of_the_tiny_mdp():
 def test_dynamic_programming_solves_a_batch_of_mdps_as_one_by_one():
     p, c, start = (array.reshape(2, 3, *array.shape[1:]) for array in make_random_mdps(6, 4, 3, 0))
     policy = np.random.default_rng(0).dirichlet(np.ones(3), (2, 3, 5, 4))
-    together = optimal_q(p, c, 5), policy_q_values(p, c, policy), state_distributions(p, start, policy)
+    together = (
+        compute_optimal_q(p, c, 5),
+        compute_policy_q_values(p, c, policy),
+        compute_state_distributions(p, start, policy),
+    )
     assert [array.shape for array in together] == [(2, 3, 5, 4, 3), (2, 3, 5, 4, 3), (2, 3, 5, 4)]
-    mu = total_cost(p, c, start, policy)
+    mu = compute_total_cost(p, c, start, policy)
     for i in np.ndindex(2, 3):
         alone = (
-            optimal_q(p[i], c[i], 5),
-            policy_q_values(p[i], c[i], policy[i]),
-            state_distributions(p[i], start[i], policy[i]),
+            compute_optimal_q(p[i], c[i], 5),
+            compute_policy_q_values(p[i], c[i], policy[i]),
+            compute_state_distributions(p[i], start[i], policy[i]),
         )
         for all_of_them, one in zip(together, alone, strict=True):
             np.testing.assert_allclose(all_of_them[i], one, atol=1e-13)
-        assert mu[i] == pytest.approx(total_cost(p[i], c[i], start[i], policy[i]))
+        assert mu[i] == pytest.approx(compute_total_cost(p[i], c[i], start[i], policy[i]))
 
 
 def test_dynamic_programming_evaluates_many_policies_on_one_mdp():
     p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 0))
     policies = np.random.default_rng(0).dirichlet(np.ones(3), (7, 5, 4))
-    mu = total_cost(p, c, start, policies)
-    q = policy_q_values(p, c, policies)
+    mu = compute_total_cost(p, c, start, policies)
+    q = compute_policy_q_values(p, c, policies)
     for i in range(7):
-        assert mu[i] == pytest.approx(total_cost(p, c, start, policies[i]))
-        np.testing.assert_allclose(q[i], policy_q_values(p, c, policies[i]))
+        assert mu[i] == pytest.approx(compute_total_cost(p, c, start, policies[i]))
+        np.testing.assert_allclose(q[i], compute_policy_q_values(p, c, policies[i]))
 
 
 def test_greedy_policy_takes_the_first_of_equal_actions():
-    np.testing.assert_array_equal(greedy_policy(np.array([[2.0, 1.0, 1.0]])), [[0, 1, 0]])
+    np.testing.assert_array_equal(make_greedy_policy(np.array([[2.0, 1.0, 1.0]])), [[0, 1, 0]])
 
 
 def test_sample_categorical_matches_the_probabilities():
@@ -200,14 +206,14 @@ def test_tabular_simulator_episodes_match_dynamic_programming(mdp):
     n = 20_000
     actions = np.random.default_rng(0).integers(2, size=(3, 20_000))
     uniformly = np.full((3, 3, 2), 0.5)
-    d = state_distributions(mdp.transitions, mdp.start, uniformly)
+    d = compute_state_distributions(mdp.transitions, mdp.start, uniformly)
     state = mdp.reset(make_seeds(n))
     total = np.zeros(n)
     for t in range(3):
         assert chi_square(np.bincount(state[:, 0].astype(int), minlength=3), d[t]) < 16
         state, cost, _ = mdp.step(state, actions[t])
         total += cost
-    mu = total_cost(mdp.transitions, mdp.costs, mdp.start, uniformly)
+    mu = compute_total_cost(mdp.transitions, mdp.costs, mdp.start, uniformly)
     assert abs(total.mean() - mu) < 4 * total.std() / np.sqrt(n)
 
 

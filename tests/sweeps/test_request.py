@@ -18,15 +18,17 @@ UPDATES = "update=regular,exponentiated"
 def test_effective_parameters_leave_out_what_has_no_effect_beside_a_choice() -> None:
     asked = make_request(RATES, UPDATES)
     both = {"learning-rate": "0.01", "update": "regular"}
-    assert asked.effective(both) == both
-    assert asked.effective({"learning-rate": "0.01", "update": "exponentiated"}) == {"update": "exponentiated"}
+    assert asked.select_effective_params(both) == both
+    assert asked.select_effective_params({"learning-rate": "0.01", "update": "exponentiated"}) == {
+        "update": "exponentiated"
+    }
     config, kept = asked.resolve({"learning_rate": 0.01, "update": "exponentiated"})
     assert config.update.name == "exponentiated" and "learning_rate" not in kept and kept["iterations"] == 2
 
 
 def test_effective_parameters_of_ranges_have_few_digits() -> None:
     asked = make_request("learning-rate=1e-4..1e-1:log", search="tpe", update="regular")
-    assert asked.effective({"learning-rate": 0.00123456789}) == {"learning-rate": 0.001235}
+    assert asked.select_effective_params({"learning-rate": 0.00123456789}) == {"learning-rate": 0.001235}
 
 
 def test_fixed_settings_are_left_out_where_they_have_no_effect() -> None:
@@ -39,7 +41,9 @@ def test_fixed_settings_are_left_out_where_they_have_no_effect() -> None:
 def test_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
     asked = make_request("alpha-schedule=geometric,linear", "alpha-decay=0.1..0.9:2", alpha_start=0.5)
     asked.check()
-    assert asked.effective({"alpha-schedule": "linear", "alpha-decay": 0.1}) == {"alpha-schedule": "linear"}
+    assert asked.select_effective_params({"alpha-schedule": "linear", "alpha-decay": 0.1}) == {
+        "alpha-schedule": "linear"
+    }
 
 
 @pytest.mark.parametrize(
@@ -92,14 +96,14 @@ def test_setting_that_decides_what_is_measured_does_not_vary() -> None:
 def test_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> None:
     asked = make_request(RATES, UPDATES, "hidden=16,64 32", "advantage=True,False", seeds=3, seed=5)
     params = {"learning-rate": "0.001", "update": "regular", "hidden": "64 32", "advantage": "False"}
-    command = asked.command(params)
+    command = asked.format_command(params)
     assert command.startswith("aggrevated train cartpole ") and command.endswith(" --trials 3")
     for words in ("--learning-rate 0.001", "--hidden 64 32", "--no-advantage", "--seed 5", "--update regular"):
         assert words in command
     train = parse_command(command.split()[1:])
     assert train.trials == 3
-    assert asked.command({"update": "exponentiated"}).count("--learning-rate") == 0
-    other = make_request("method=dagger,sl").command({"method": "dagger"})
+    assert asked.format_command({"update": "exponentiated"}).count("--learning-rate") == 0
+    other = make_request("method=dagger,sl").format_command({"method": "dagger"})
     assert re.match(r"aggrevated train cartpole --method dagger --iterations 2 ", other) and "--trials" not in other
 
 

@@ -13,10 +13,17 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from aggrevated import storage
 from aggrevated.core.errors import DataError, StorageError, UsageError
-from aggrevated.kernels.numerics import numerics_fingerprint
+from aggrevated.kernels.numerics import compute_numerics_fingerprint
 from aggrevated.storage import exclusive_lock, save_checksummed_json
 from aggrevated.sweeps.request import SweepRequest
-from aggrevated.sweeps.sweep import ROUND, FailureCallback, Runner, Sweep, create_or_open_sweep, propose_round
+from aggrevated.sweeps.sweep import (
+    TRIALS_PER_ROUND,
+    FailureCallback,
+    Runner,
+    Sweep,
+    create_or_open_sweep,
+    propose_round,
+)
 from aggrevated.sweeps.sweep import sort_best_first as best_first
 from aggrevated.training.run_folder import Run, list_runs
 from helpers.fake_runs import facts_of, made_up_return, make_request, pretend, run_new, run_study, run_to_end
@@ -81,7 +88,7 @@ def test_grid_is_made_in_order_and_in_rounds(tmp_path: Path) -> None:
 
     trials = run_new(tmp_path, make_request("iterations=1..20:20", seeds=2, trials=20), run_all)
     assert [trial.params["iterations"] for trial in trials] == list(range(1, 21))
-    assert sizes == [2 * ROUND, 2 * ROUND, 8]
+    assert sizes == [2 * TRIALS_PER_ROUND, 2 * TRIALS_PER_ROUND, 8]
 
 
 @pytest.mark.parametrize("runs", [0, 1, 8, 13, 20])
@@ -127,7 +134,7 @@ def test_trials_that_have_ended_are_not_run_again(tmp_path: Path) -> None:
 def test_round_follows_from_the_seed_and_the_trials_before_it_and_nothing_else() -> None:
     asked = make_request(RATES, UPDATES, "iterations=1..9", search="tpe")
     first = propose_round(asked, [])
-    assert first == propose_round(asked, []) and len(first) == ROUND
+    assert first == propose_round(asked, []) and len(first) == TRIALS_PER_ROUND
     before = finished(asked, first, near_best_rate)
     second = propose_round(asked, before)
     assert second == propose_round(asked, before) and not [one for one in second if one in first]
@@ -152,7 +159,7 @@ def test_tpe_goes_on_where_the_best_so_far_cannot_be_varied() -> None:
     asked = make_request(RATES, UPDATES, search="tpe")
     before = finished(asked, propose_round(asked, []), lambda params: 1.0 - 2.0 * ("learning-rate" in params))
     assert sum("learning-rate" not in trial.params for trial in before) == 1
-    assert len(propose_round(asked, before)) == ROUND
+    assert len(propose_round(asked, before)) == TRIALS_PER_ROUND
 
 
 def test_tpe_finds_what_is_best_and_keeps_away_from_what_fails() -> None:
@@ -161,8 +168,8 @@ def test_tpe_finds_what_is_best_and_keeps_away_from_what_fails() -> None:
     for _ in range(4):
         proposed = propose_round(asked, trials)
         trials += finished(asked, proposed, lambda one: None if one["learning-rate"] > 0.03 else near_best_rate(one))
-    last = [trial.params["learning-rate"] for trial in trials[-ROUND:]]
-    assert sum(rate <= 0.03 for rate in last) >= ROUND - 2
+    last = [trial.params["learning-rate"] for trial in trials[-TRIALS_PER_ROUND:]]
+    assert sum(rate <= 0.03 for rate in last) >= TRIALS_PER_ROUND - 2
     assert min(abs(trial.params["learning-rate"] - 0.01) for trial in trials) < 0.002
 
 
@@ -247,7 +254,7 @@ def test_sweep_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
 def test_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
     run_new(tmp_path, make_request(UPDATES))
     facts = Sweep.open(tmp_path).to_dict()
-    other = numerics_fingerprint() | {"torch": "1.0"}
+    other = compute_numerics_fingerprint() | {"torch": "1.0"}
     save_checksummed_json(tmp_path / "sweep.json", facts | {"numerics": other})
     with pytest.raises(DataError, match=r"was begun with torch 1.0 .*'aggrevated resume .* --ignore-numerics'"):
         Sweep.open(tmp_path)

@@ -192,12 +192,12 @@ def test_training_monitor_reports_a_lasting_sign_once(reason: str) -> None:
     assert [health.observe(one) for one in [make_line(), *[sick] * (MIN_STREAK - 1), make_line(), sick]] == [""] * (
         MIN_STREAK + 2
     )
-    assert health.new_warnings() == []
+    assert health.pop_new_warnings() == []
     assert [health.observe(sick) for _ in range(3)] == ["", reason, reason]
-    (sentence,) = health.new_warnings()
-    assert reason in sentence and REMEDY in sentence and health.new_warnings() == []
+    (sentence,) = health.pop_new_warnings()
+    assert reason in sentence and REMEDY in sentence and health.pop_new_warnings() == []
     assert health.observe(make_line()) == "" and [health.observe(sick) for _ in range(3)][-1] == reason
-    assert health.new_warnings() == []
+    assert health.pop_new_warnings() == []
 
 
 @pytest.mark.parametrize("reason", SIGNS)
@@ -235,7 +235,7 @@ def test_training_monitor_joins_all_reasons_and_replays_from_metrics() -> None:
     lines = [make_line(), dead, dead, dead]
     health = TrainingMonitor()
     assert [health.observe(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
-    assert len(health.new_warnings()) == 3
+    assert len(health.pop_new_warnings()) == 3
     assert TrainingMonitor.replay(lines) == health
 
 

@@ -8,7 +8,7 @@ import pytest
 from aggrevated.cli import parse_command
 from aggrevated.config.resolver import resolve_config
 from aggrevated.tasks import as_task
-from aggrevated.training.model_card import make_model_card, policy_metadata, training_command
+from aggrevated.training.model_card import format_rerun_command, make_model_card, make_policy_metadata
 from aggrevated.training.run_folder import Run
 from helpers.small_runs import fit_run
 
@@ -34,14 +34,14 @@ CONFIGS = {
 @pytest.mark.parametrize(("task", "method", "given"), CONFIGS.values(), ids=CONFIGS)
 def test_training_command_parses_to_the_same_config(task, method, given):
     config = resolve_config(task, method, **given)
-    command = training_command(config)
+    command = format_rerun_command(config)
     assert command.startswith(f"aggrevated train {task}")
     assert parse_command(shlex.split(command)[1:]).make_config() == config
     assert len(command.split()) <= 3 + 2 * (len(given) + 2)  # what follows is not said
 
 
 def test_model_card_has_task_expert_scores_and_command(run):
-    card = policy_metadata(run)
+    card = make_policy_metadata(run)
     result = run.result()
     assert card["task"] == "cartpole" and card["method"] == "dagger" and card["expert"] == "cartpole"
     assert card["ended"] and card["test_return"] == result.more["test_return"]
@@ -57,7 +57,7 @@ def test_model_card_of_an_unfinished_run_says_so(run, tmp_path):
     from dataclasses import replace
 
     longer = replace(run, config=run.config.with_settings(iterations=9))
-    card = policy_metadata(longer)
+    card = make_policy_metadata(longer)
     assert not card["ended"] and "test_return" not in card and card["iterations"] == 3
     assert "the run has not ended" in make_model_card(longer)
 
@@ -69,7 +69,7 @@ def test_training_command_names_an_expert_file_without_its_folder(tmp_path):
 
     (shipped,) = Path(loading.__file__).parent.rglob("cartpole.safetensors")
     mine = shutil.copy(shipped, tmp_path / "mine.safetensors")
-    command = training_command(resolve_config("cartpole", expert=str(mine)))
+    command = format_rerun_command(resolve_config("cartpole", expert=str(mine)))
     assert "--expert mine.safetensors" in command and str(tmp_path) not in command
 
 
@@ -81,12 +81,14 @@ def push(observation):
 def test_training_command_names_a_custom_environment_with_its_settings():
     expert = f"{__name__}:push"
     config = resolve_config("MountainCar-v0", expert=expert, horizon=40, iterations=3)
-    assert training_command(config) == f"aggrevated train MountainCar-v0 --horizon 40 --expert {expert} --iterations 3"
+    assert (
+        format_rerun_command(config) == f"aggrevated train MountainCar-v0 --horizon 40 --expert {expert} --iterations 3"
+    )
 
 
 def test_training_command_of_unnamed_objects_is_python_code():
     config = resolve_config(as_task("MountainCar-v0", lambda observation: push(observation)), horizon=40, iterations=3)
-    command = training_command(config)
+    command = format_rerun_command(config)
     assert command.startswith("aggrevated.train('MountainCar-v0', expert=") and "horizon=40, iterations=3" in command
     config = resolve_config(as_task("cartpole", lambda observation: 0), iterations=3, oracle="monte-carlo")
-    assert training_command(config).startswith("aggrevated.train('cartpole', expert=")
+    assert format_rerun_command(config).startswith("aggrevated.train('cartpole', expert=")

@@ -12,7 +12,7 @@ from aggrevated.config.resolver import REGISTRIES, resolve_config
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.hardware import THREADS_VARIABLE
 from aggrevated.experts.loading import BUILTIN_WEIGHTS
-from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, numerics_fingerprint
+from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, compute_numerics_fingerprint
 from aggrevated.methods import ANY_COMPATIBLE, METHODS, TAKEN_ACTION
 from aggrevated.oracles.critic import CriticOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
@@ -255,7 +255,9 @@ def test_run_of_another_machine_is_refused_without_ignore_numerics(
 ) -> None:
     run = Run.create(tmp_path / "run", make_small_config())
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("aggrevated.training.session.numerics_fingerprint", lambda: numerics_fingerprint() | there)
+        elsewhere.setattr(
+            "aggrevated.training.session.compute_numerics_fingerprint", lambda: compute_numerics_fingerprint() | there
+        )
         stop_after(run, 3)
     with pytest.raises(DataError, match=f"was begun with {words}.*--ignore-numerics"):
         fit_run(run)

@@ -18,7 +18,7 @@ from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import MicroUasEvaluator, micro_uas, parse_batch, uas
+from aggrevated.parsing.scoring import MicroUasEvaluator, compute_uas, evaluate_micro_uas, parse_batch
 from aggrevated.rollout import roll_in as roll_in_module
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator, count_replayed_steps
@@ -235,7 +235,7 @@ def test_run_metrics_with_replays_are_the_same_after_an_interruption(tmp_path: P
 
 def test_micro_uas_counts_the_transitions_of_validation_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = [write_page([line], writer, 0) for writer, line in enumerate(LINES[:3])]
-    parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True)
+    parser = Parser(Corpus.from_pages(pages), np.arange(len(pages)), in_order=True)
     lanes = []
     step = Parser.step
 
@@ -254,5 +254,5 @@ def test_micro_uas_counts_the_transitions_of_validation_pages(monkeypatch: pytes
     monkeypatch.setattr(Parser, "step", count_step)
     score = MicroUasEvaluator(parser)(Shifty())
     assert score.steps == sum(lanes) > 0
-    assert score.value == uas(parse_batch(Shifty(), parser), parser.gold)[0] < 1.0
-    assert micro_uas(parser.expert, parser) == 1.0
+    assert score.value == compute_uas(parse_batch(Shifty(), parser), parser.gold)[0] < 1.0
+    assert evaluate_micro_uas(parser.expert, parser) == 1.0

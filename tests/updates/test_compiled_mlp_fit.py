@@ -43,7 +43,9 @@ def policy_and_target(kind: str, hidden: tuple[int, ...] = (9, 6)):
 def fit_with_torch(policy, adam, seen, target, minibatches):
     for rows in minibatches:
         part_of_target = target.take(rows, 1)
-        distance = part_of_target.distance(policy.distribution(seen[rows], torch.ones(len(rows), 1, dtype=torch.bool)))
+        distance = part_of_target.compute_distance(
+            policy.distribution(seen[rows], torch.ones(len(rows), 1, dtype=torch.bool))
+        )
         adam.zero_grad()
         ((distance * part_of_target.weight).sum() / part_of_target.weight.sum()).backward()
         clip_gradient_norm(adam.weights)

@@ -11,20 +11,22 @@ from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import CostToGo
 from aggrevated.updates.cost_scale import RunningCostScale
-from aggrevated.updates.fisher_solvers import held_out
+from aggrevated.updates.fisher_solvers import solve_held_out
 from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.regular import RegularUpdate
 from helpers.tiny_mdp import deep_policy, flat, random_costs, random_trajectories, with_legal
 
 TRAJECTORIES = random_trajectories()
 UPDATES_WITH_COST_SCALE = {
-    "natural": lambda: NaturalUpdate(1e-3, damping=1.0, in_spreads=True),
-    "natural, per state": lambda: NaturalUpdate(per_state=5, target_kl=0.01, damping=0.03, in_spreads=True),
-    "natural, held out": lambda: NaturalUpdate(solver=held_out, damping=0.0, target_kl=0.01, in_spreads=True),
-    "regular, Adam": lambda: RegularUpdate(0.01, in_spreads=True),
-    "regular, Adam to a target": lambda: RegularUpdate(0.01, target_kl=0.01, in_spreads=True),
-    "regular, plain": lambda: RegularUpdate(0.1, torch.optim.SGD, in_spreads=True),
-    "regular, plain to a target": lambda: RegularUpdate(0.1, torch.optim.SGD, target_kl=0.01, in_spreads=True),
+    "natural": lambda: NaturalUpdate(1e-3, damping=1.0, normalize_costs=True),
+    "natural, per state": lambda: NaturalUpdate(per_state=5, target_kl=0.01, damping=0.03, normalize_costs=True),
+    "natural, held out": lambda: NaturalUpdate(
+        solver=solve_held_out, damping=0.0, target_kl=0.01, normalize_costs=True
+    ),
+    "regular, Adam": lambda: RegularUpdate(0.01, normalize_costs=True),
+    "regular, Adam to a target": lambda: RegularUpdate(0.01, target_kl=0.01, normalize_costs=True),
+    "regular, plain": lambda: RegularUpdate(0.1, torch.optim.SGD, normalize_costs=True),
+    "regular, plain to a target": lambda: RegularUpdate(0.1, torch.optim.SGD, target_kl=0.01, normalize_costs=True),
 }
 
 
@@ -35,20 +37,20 @@ def costs(values, weight):
 def test_running_cost_scale_matches_hand_computed_value():
     """One trajectory of two steps, three actions: squares (0, 9, 16)/3 and (4, 0, 4)/3, so √(11/2)."""
     trajectories = random_trajectories(k=1, t=2)
-    spread = RunningCostScale().including(costs([[[0, 3, 4], [2, 0, 2]]], [[1, 1]]), trajectories)
+    spread = RunningCostScale().include(costs([[[0, 3, 4], [2, 0, 2]]], [[1, 1]]), trajectories)
     assert spread.value == pytest.approx(np.sqrt((25 / 3 + 8 / 3) / 2), rel=1e-15)
 
 
 def test_running_cost_scale_counts_each_queried_state_once():
     trajectories = random_trajectories(k=1, t=3)
-    spread = RunningCostScale().including(costs([[3, 100, 4]], [[2, 0, 1]]), trajectories)
+    spread = RunningCostScale().include(costs([[3, 100, 4]], [[2, 0, 1]]), trajectories)
     assert (spread.squares, spread.states) == (25.0, 2.0)
 
 
 def test_running_cost_scale_ignores_illegal_actions():
     trajectories = random_trajectories(k=1, t=1)
     trajectories = replace(trajectories, action_mask=np.array([[[True, False, True]]]))
-    assert RunningCostScale().including(costs([[[1, 1000, 7]]], [[1]]), trajectories).value == 5.0
+    assert RunningCostScale().include(costs([[[1, 1000, 7]]], [[1]]), trajectories).value == 5.0
 
 
 def test_running_cost_scale_over_iterations_equals_scale_of_all_data():
@@ -57,14 +59,14 @@ def test_running_cost_scale_over_iterations_equals_scale_of_all_data():
     for n in range(5):
         trajectories = random_trajectories(seed=n)
         given = random_costs(trajectories, seed=n)
-        spread = spread.including(given, trajectories)
+        spread = spread.include(given, trajectories)
         seen.append(given.values[trajectories.mask])
     assert spread.value == pytest.approx(np.sqrt(np.square(np.concatenate(seen)).mean()), rel=1e-14)
 
 
 def test_running_cost_scale_of_zero_costs_is_1():
     nothing = random_costs(TRAJECTORIES, scale=0.0)
-    assert RunningCostScale().including(nothing, TRAJECTORIES).value == 1.0
+    assert RunningCostScale().include(nothing, TRAJECTORIES).value == 1.0
 
 
 def test_running_cost_scale_divide_changes_values_only():
@@ -78,7 +80,7 @@ def test_running_cost_scale_divide_changes_values_only():
 
 def test_running_cost_scale_round_trips_through_tensor():
     spread = RunningCostScale(1 / 3, 1e15 + 1)
-    assert RunningCostScale.of(spread.tensor()) == spread
+    assert RunningCostScale.from_tensor(spread.to_tensor()) == spread
 
 
 def weights_after(make, scale, loss=all_actions_loss, legal=False):
@@ -120,5 +122,5 @@ def test_updates_save_cost_scale_in_state(make):
     update = make()
     policy = deep_policy()
     update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES))
-    expected = RunningCostScale().including(random_costs(TRAJECTORIES), TRAJECTORIES)
-    assert RunningCostScale.of(update.state()["spread"]) == expected
+    expected = RunningCostScale().include(random_costs(TRAJECTORIES), TRAJECTORIES)
+    assert RunningCostScale.from_tensor(update.state()["spread"]) == expected

@@ -13,7 +13,7 @@ from aggrevated.parsing.parser import Parser
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.updates import loss_and_gradient, make_dropout_context
+from aggrevated.updates import compute_loss_and_gradient, make_dropout_context
 from aggrevated.updates.exponentiated import ExponentiatedUpdate
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 from aggrevated.updates.regular import RegularUpdate
@@ -126,6 +126,6 @@ def test_updates_search_modules_for_dropout_once_per_fit(update, monkeypatch):
 
 def assert_plain_loss_and_gradient(policy, data, costs):
     """Assert that an update computes the plain loss and its plain gradient."""
-    loss, found = loss_and_gradient(policy, all_actions_loss, data, costs)
+    loss, found = compute_loss_and_gradient(policy, all_actions_loss, data, costs)
     assert loss == all_actions_loss(policy, data, costs).item()
     np.testing.assert_array_equal(found.double().numpy(), gradient(policy, all_actions_loss, data, costs))

@@ -15,11 +15,11 @@ from aggrevated.oracles import CostToGo
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.updates import gradient_norm, loss_and_gradient
+from aggrevated.updates import compute_gradient_norm, compute_loss_and_gradient
 from aggrevated.updates.dataset_aggregation import TrainingData
-from aggrevated.updates.exponentiated import ExponentiatedUpdate, normalized_excess_cost
+from aggrevated.updates.exponentiated import ExponentiatedUpdate, compute_normalized_excess_cost
 from aggrevated.updates.natural import NaturalSettings
-from aggrevated.updates.projection_targets import MAX_SCALED_COST, action_costs, gaussian_target
+from aggrevated.updates.projection_targets import MAX_SCALED_COST, compute_action_costs, make_gaussian_target
 from aggrevated.updates.temperature import PlateauDetector
 from helpers.single_steps import all_action_costs, make_policy, single_steps
 from helpers.tiny_mdp import flat, random_costs, random_trajectories, randomise, with_vectors
@@ -73,7 +73,7 @@ def test_exponentiated_update_corrects_confident_and_wrong_policy():
     with torch.no_grad():
         policy.network[-1].bias.copy_(torch.tensor([15.0, -15.0]))
     data = single_steps(np.ones((6, 1))), all_action_costs(np.tile([1.0, 0.0], (6, 1)))
-    assert loss_and_gradient(policy, all_actions_loss, *data)[1].norm() < 1e-6  # Σ_a π(a) A*(a) is flat there
+    assert compute_loss_and_gradient(policy, all_actions_loss, *data)[1].norm() < 1e-6  # Σ_a π(a) A*(a) is flat there
     update = ExponentiatedUpdate(learning_rate=0.1)
     for _ in range(3):
         update(policy, all_actions_loss, *data)
@@ -97,8 +97,8 @@ def test_exponentiated_update_is_invariant_to_cost_unit(eta, kind):
 
 def test_exponentiated_update_temperature_decays_with_square_root_of_n():
     update = ExponentiatedUpdate(decay_after=4)
-    assert [update._temperature_decay(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
-    assert ExponentiatedUpdate(decay_after=0)._temperature_decay(1000) == 1.0
+    assert [update._compute_temperature_decay(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
+    assert ExponentiatedUpdate(decay_after=0)._compute_temperature_decay(1000) == 1.0
 
 
 def test_action_costs_combine_queried_costs_and_expert_actions():
@@ -107,7 +107,7 @@ def test_action_costs_combine_queried_costs_and_expert_actions():
     values = np.array([[4.0], [0.0]], np.float32)
     weight = np.array([[1.0], [0.0]], np.float32)
     cost_to_go = CostToGo(values, weight, expert_actions=np.array([[0], [2]]))
-    cost, known, counts = action_costs(TrainingData(trajectories, cost_to_go), 3)
+    cost, known, counts = compute_action_costs(TrainingData(trajectories, cost_to_go), 3)
     np.testing.assert_array_equal(known[:, 0], [[True, True, False], [True, True, True]])
     np.testing.assert_allclose(cost[0, 0], [0.0, 2.0, 0.0])  # the mean of what is known, 0 and 4, is the unit
     np.testing.assert_allclose(cost[1, 0], [1.5, 1.5, 0.0])  # over all three actions that is 1 on average
@@ -115,7 +115,7 @@ def test_action_costs_combine_queried_costs_and_expert_actions():
 
 
 def test_action_costs_are_clipped_to_max_scaled_cost():
-    cost, _, _ = action_costs(
+    cost, _, _ = compute_action_costs(
         TrainingData(single_steps(np.zeros((50, 1))), all_action_costs([[0.0, 1.0]] * 49 + [[0.0, 1e6]])), 2
     )
     assert cost.max() == MAX_SCALED_COST
@@ -137,12 +137,14 @@ def test_exponentiated_update_without_expert_actions_is_a_natural_update():
     costs = random_costs(trajectories, actions=None)
     one = randomise(make_policy(), 0)
     other = randomise(make_policy(), 0)
-    value, gradient = loss_and_gradient(one, taken_action_loss, trajectories, costs)
+    value, gradient = compute_loss_and_gradient(one, taken_action_loss, trajectories, costs)
     step, natural = (
         update(policy, taken_action_loss, trajectories, costs)
         for update, policy in ((ExponentiatedUpdate(), one), (NaturalSettings().build(0), other))
     )
-    assert step == replace(natural, loss=value, gradient_norm=gradient_norm(gradient))  # in the costs' own units
+    assert step == replace(
+        natural, loss=value, gradient_norm=compute_gradient_norm(gradient)
+    )  # in the costs' own units
     np.testing.assert_array_equal(flat(one), flat(other))
 
 
@@ -168,7 +170,7 @@ def test_normalized_excess_cost_is_1_for_uniform_policy_and_0_for_target():
     for scale, expected in ((0.0, 1.0), (1 / (0.02 * unit), 0.0)):
         with torch.no_grad():
             weight.copy_(-scale * torch.from_numpy(q).T)
-        assert normalized_excess_cost(policy, data, 0.02) == pytest.approx(expected, abs=1e-6)
+        assert compute_normalized_excess_cost(policy, data, 0.02) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_plateau_detector_triggers_on_high_cost_without_progress(excess, trigger
     detector = PlateauDetector()
     for one in excess:
         detector.add(one)
-    assert detector.triggered() == triggered
+    assert detector.is_triggered() == triggered
 
 
 def test_exponentiated_update_switches_to_natural_update_at_plateau():
@@ -247,14 +249,14 @@ def test_projection_target_of_expert_action_only_is_cross_entropy():
     policy = make_policy()
     with torch.no_grad():
         policy.network[-1].weight.zero_(), policy.network[-1].bias.zero_()
-    target = ExponentiatedUpdate()._target(policy, TrainingData(trajectories, costs), tau=0.5)
+    target = ExponentiatedUpdate()._make_target(policy, TrainingData(trajectories, costs), tau=0.5)
     seen = torch.from_numpy(trajectories.observations)
     mask = torch.ones(2, 1, dtype=torch.bool)
-    distance = target.distance(policy.distribution(seen, mask))[:, 0]
+    distance = target.compute_distance(policy.distribution(seen, mask))[:, 0]
     unit = 1.0  # the mean of 0, 1 and 2
     squares = np.var([0.0, 1 / unit / 0.5, 2 / unit / 0.5])  # of z − g around their mean
     np.testing.assert_allclose(distance.detach(), [0.5 * squares, np.log(3)], rtol=1e-5)
-    assert target.weight.tolist() == [[1.0], [1.0]] and not target.complete()
+    assert target.weight.tolist() == [[1.0], [1.0]] and not target.is_complete()
 
 
 # ---- continuous actions
@@ -270,7 +272,7 @@ def test_gaussian_target_moves_to_expert_actions_and_better_actions():
         expert_actions=expert_actions,
         advantage=True,
     )
-    means = gaussian_target(trajectories, costs, np.ones(1)).means[:, 0, 0].numpy()
+    means = make_gaussian_target(trajectories, costs, np.ones(1)).means[:, 0, 0].numpy()
     assert means[0] == 0.0 and means[1] > 0.95 and means[2] == 0.5
     policy = FeedForwardPolicy(3, GaussianHead(1), (16,))
     ExponentiatedUpdate(steps=500)(policy, taken_action_loss, trajectories, costs)
@@ -286,12 +288,12 @@ def test_gaussian_target_weights_are_proportional_to_curvature_of_cost():
     cost_to_go = CostToGo(
         costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), expert_actions=np.zeros((4, 1, 1), np.float32)
     )
-    weight = gaussian_target(single_steps(np.eye(4), actions=actions), cost_to_go, np.ones(1)).weight[:, 0].numpy()
+    weight = make_gaussian_target(single_steps(np.eye(4), actions=actions), cost_to_go, np.ones(1)).weight[:, 0].numpy()
     assert weight.sum() == pytest.approx(3 * 4, rel=0.01)
     assert weight[0] - 1 == pytest.approx(10 * (weight[1] - 1), rel=0.1) and weight[2] == weight[3] == 1.0
     free = replace(cost_to_go, values=0 * costs)
     np.testing.assert_array_equal(
-        gaussian_target(single_steps(np.eye(4), actions=actions), free, np.ones(1)).weight, np.ones((4, 1))
+        make_gaussian_target(single_steps(np.eye(4), actions=actions), free, np.ones(1)).weight, np.ones((4, 1))
     )
 
 

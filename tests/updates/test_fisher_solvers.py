@@ -6,10 +6,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.updates.fisher_solvers import BLOCK, GRID, closed_form, conjugate_gradient, held_out, krylov
+from aggrevated.updates.fisher_solvers import (
+    BLOCK,
+    GRID,
+    solve_closed_form,
+    solve_conjugate_gradient,
+    solve_held_out,
+    solve_krylov,
+)
 from aggrevated.updates.fisher_solvers import SOLVERS as NAMED
 
-SOLVERS = pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
+SOLVERS = pytest.mark.parametrize("solver", [solve_closed_form, solve_conjugate_gradient])
 
 
 def system(d, k, seed):
@@ -44,8 +51,8 @@ def test_fisher_solvers_agree_for_float32_and_repeated_columns(d, k, exponent, s
     s = torch.cat([s, s], dim=1).float()
     g = g.float()
     damping = 10.0**exponent * float(s.square().sum(0).mean())
-    exact = closed_form(s, g, damping)
-    iterated = conjugate_gradient(s, g, damping)
+    exact = solve_closed_form(s, g, damping)
+    iterated = solve_conjugate_gradient(s, g, damping)
     assert float((exact - iterated).norm() / exact.norm()) < 1e-8
 
 
@@ -68,7 +75,7 @@ def test_closed_form_keeps_precision_with_little_damping_at_full_rank(d, more, s
     s, g = system(d, 3 * d + more, seed)
     damping = 1e-12 * float(s.square().sum(0).mean())
     dense = torch.linalg.solve(s @ s.T + damping * torch.eye(d, dtype=torch.float64), g)
-    assert float((closed_form(s, g, damping) - dense).norm() / dense.norm()) < 1e-10
+    assert float((solve_closed_form(s, g, damping) - dense).norm() / dense.norm()) < 1e-10
 
 
 @pytest.mark.parametrize("shape", [(3000, 4), (4, 3000)])
@@ -78,11 +85,11 @@ def test_closed_form_solves_system_of_the_smaller_side(shape, monkeypatch):
     monkeypatch.setattr(
         torch.linalg, "solve", lambda matrix, right: solved.append(matrix.shape) or solve(matrix, right)
     )
-    closed_form(*system(*shape, 0), 0.1)
+    solve_closed_form(*system(*shape, 0), 0.1)
     assert solved == [(4, 4)]
 
 
-@pytest.mark.parametrize("solver", [closed_form, conjugate_gradient, held_out])
+@pytest.mark.parametrize("solver", [solve_closed_form, solve_conjugate_gradient, solve_held_out])
 def test_fisher_solvers_do_not_copy_whole_score_matrix(solver, monkeypatch):
     """In float64 there are vectors and blocks of rows, nothing of the size of S."""
     s, g = (x.float() for x in system(4 * BLOCK, 40, 0))
@@ -111,9 +118,9 @@ def test_conjugate_gradient_converges_in_k_plus_1_iterations():
     """S Sᵀ + λI has at most K + 1 distinct eigenvalues, whatever d is."""
     s, g = system(200, 4, 0)
     damping = float(s.square().sum(0).mean())
-    few = conjugate_gradient(s, g, damping, iterations=5)
-    np.testing.assert_allclose(few, closed_form(s, g, damping), rtol=1e-10, atol=1e-14)
-    assert (conjugate_gradient(s, g, damping, iterations=2) - few).norm() > 1e-6 * few.norm()
+    few = solve_conjugate_gradient(s, g, damping, iterations=5)
+    np.testing.assert_allclose(few, solve_closed_form(s, g, damping), rtol=1e-10, atol=1e-14)
+    assert (solve_conjugate_gradient(s, g, damping, iterations=2) - few).norm() > 1e-6 * few.norm()
 
 
 def textbook(matrix, g, iterations):
@@ -146,25 +153,25 @@ def test_conjugate_gradient_undamped_minimizes_model_over_krylov_space():
     fisher = s @ s.T
     basis, _ = torch.linalg.qr(torch.stack([g, fisher @ g, fisher @ fisher @ g], dim=1))
     expected = basis @ torch.linalg.solve(basis.T @ fisher @ basis, basis.T @ g)
-    torch.testing.assert_close(conjugate_gradient(s, g, 0.0, iterations=3), expected, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(solve_conjugate_gradient(s, g, 0.0, iterations=3), expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_conjugate_gradient_undamped_stops_changing_after_k_iterations(k):
     """After K iterations what is left of g is outside the span of S: more of them change nothing."""
     s, g = system(30, k, 0)
-    delta = conjugate_gradient(s, g, 0.0, iterations=k)
-    torch.testing.assert_close(conjugate_gradient(s, g, 0.0, iterations=50), delta, rtol=1e-6, atol=1e-8)
+    delta = solve_conjugate_gradient(s, g, 0.0, iterations=k)
+    torch.testing.assert_close(solve_conjugate_gradient(s, g, 0.0, iterations=50), delta, rtol=1e-6, atol=1e-8)
 
 
 def test_krylov_inverts_matrix_of_full_rank():
     s, g = system(6, 9, 0)
-    delta = krylov(lambda v: s @ (s.T @ v), g, iterations=20)
+    delta = solve_krylov(lambda v: s @ (s.T @ v), g, iterations=20)
     torch.testing.assert_close(delta, torch.linalg.solve(s @ s.T, g), rtol=1e-6, atol=1e-8)
 
 
 def test_krylov_returns_zero_without_curvature():
-    assert not krylov(torch.zeros_like, torch.ones(3), iterations=5).any()
+    assert not solve_krylov(torch.zeros_like, torch.ones(3), iterations=5).any()
 
 
 def dense_choice(s, g):
@@ -186,8 +193,8 @@ def dense_choice(s, g):
 def test_held_out_uses_damping_that_is_best_for_the_other_half(d, k, common, seed):
     s, g = system(d, k, seed)
     s = s + common * g[:, None]  # between columns that agree about g and ones that have nothing in common
-    expected = closed_form(s, g, dense_choice(s, g))
-    torch.testing.assert_close(held_out(s, g), expected, rtol=1e-6, atol=1e-9)
+    expected = solve_closed_form(s, g, dense_choice(s, g))
+    torch.testing.assert_close(solve_held_out(s, g), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_held_out_uses_least_damping_for_identical_halves():
@@ -195,15 +202,15 @@ def test_held_out_uses_least_damping_for_identical_halves():
     s, g = system(20, 4, 0)
     repeated = torch.stack([s, s], dim=2).reshape(20, 8)
     length = float(s.square().sum(0).mean())
-    torch.testing.assert_close(held_out(repeated, g), closed_form(repeated, g, min(GRID) * length))
+    torch.testing.assert_close(solve_held_out(repeated, g), solve_closed_form(repeated, g, min(GRID) * length))
 
 
 def test_held_out_respects_minimum_damping():
     s, g = system(20, 4, 0)
     least = 1e6 * float(s.square().sum(0).mean())
-    torch.testing.assert_close(held_out(s, g, least), closed_form(s, g, least))
+    torch.testing.assert_close(solve_held_out(s, g, least), solve_closed_form(s, g, least))
 
 
 def test_held_out_uses_most_damping_for_a_single_column():
     s, g = system(20, 1, 0)
-    torch.testing.assert_close(held_out(s, g), closed_form(s, g, max(GRID) * float(s.square().sum())))
+    torch.testing.assert_close(solve_held_out(s, g), solve_closed_form(s, g, max(GRID) * float(s.square().sum())))

@@ -8,12 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.losses import policy_distribution
+from aggrevated.losses import compute_policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
-from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
+from aggrevated.updates.fisher_solvers import solve_closed_form, solve_conjugate_gradient
 from aggrevated.updates.natural import NaturalUpdate
 from helpers.tiny_mdp import (
     TinyExpert,
@@ -32,7 +32,7 @@ def test_natural_displacement_has_squared_length_delta_kl(d, k, damping, delta_k
     generator = torch.Generator().manual_seed(seed)
     s, g = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in ((d, k), (d,)))
     natural = NaturalUpdate(delta_kl=10.0**delta_kl, damping=10.0**damping)
-    step = natural.displacement(s, g)
+    step = natural.compute_displacement(s, g)
     metric = s @ s.T + natural.damping * s.square().sum(0).mean() * torch.eye(d, dtype=torch.float64)
     assert float(step @ metric @ step) == pytest.approx(natural.delta_kl, rel=1e-8)
     assert float(g @ step) < 0
@@ -40,7 +40,7 @@ def test_natural_displacement_has_squared_length_delta_kl(d, k, damping, delta_k
 
 def test_natural_displacement_matches_hand_computed_step():
     """S = (3, 4)ᵀ, ‖s‖² = 25, damping 0.2 so λ = 5; g = (1, 0): δ = (0.14, −0.08), η = √(δ_KL / 0.14)."""
-    step = NaturalUpdate(delta_kl=0.0014, damping=0.2).displacement(
+    step = NaturalUpdate(delta_kl=0.0014, damping=0.2).compute_displacement(
         torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0])
     )
     torch.testing.assert_close(step, torch.tensor([-0.014, 0.008]))
@@ -51,8 +51,8 @@ def test_natural_update_uses_delta_kl_schedule_of_iteration():
     s = torch.tensor([[3.0], [4.0]])
     g = torch.tensor([1.0, 0.0])
     natural = NaturalUpdate(delta_kl=lambda n: 0.0014 / n**2, damping=0.2)
-    torch.testing.assert_close(natural.displacement(s, g, 1), torch.tensor([-0.014, 0.008]))
-    torch.testing.assert_close(natural.displacement(s, g, 2), torch.tensor([-0.007, 0.004]))
+    torch.testing.assert_close(natural.compute_displacement(s, g, 1), torch.tensor([-0.014, 0.008]))
+    torch.testing.assert_close(natural.compute_displacement(s, g, 2), torch.tensor([-0.007, 0.004]))
     trajectories = random_trajectories(k=20)
     costs = random_costs(trajectories)
     moved = []
@@ -64,7 +64,7 @@ def test_natural_update_uses_delta_kl_schedule_of_iteration():
     np.testing.assert_allclose(moved[2], 5 * moved[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
+@pytest.mark.parametrize("solver", [solve_closed_form, solve_conjugate_gradient])
 def test_natural_update_moves_policy_by_displacement(solver):
     """The whole update: θ moves by −η δ with δ from S_n and ∇ℓ_n, each computed on its own here."""
     policy = deep_policy()
@@ -122,7 +122,7 @@ def test_natural_update_is_invariant_to_cost_unit():
 
 def fisher_per_state(policy, trajectories):
     """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ [d, d], one score at a time."""
-    log_probs = policy_distribution(policy, trajectories).logits[torch.from_numpy(trajectories.mask)]
+    log_probs = compute_policy_distribution(policy, trajectories).logits[torch.from_numpy(trajectories.mask)]
     total = 0.0
     for log_prob in log_probs.reshape(-1):
         gradients = torch.autograd.grad(log_prob, list(policy.parameters()), retain_graph=True)
@@ -182,6 +182,6 @@ def test_natural_update_state_holds_cost_scale_only():
         natural.restore({"moment": torch.zeros(1)})
     with pytest.raises(AssertionError):
         natural.restore({"spread": torch.ones(2)})
-    measured = NaturalUpdate(in_spreads=True)
+    measured = NaturalUpdate(normalize_costs=True)
     measured.restore({"spread": torch.tensor([8.0, 2.0], dtype=torch.float64)})
     assert measured.state()["spread"].tolist() == [8.0, 2.0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.updates.safe_step import MAX_HALVINGS, count_halvings, is_all_finite, safe_step, search_step_to_kl
+from aggrevated.updates.safe_step import MAX_HALVINGS, count_halvings, is_all_finite, search_step_to_kl, take_safe_step
 from helpers.tiny_mdp import flat, random_trajectories
 
 
@@ -33,20 +33,20 @@ LOG_COSH_1 = 0.4337808304830271
 
 
 def test_safe_step_takes_whole_step_within_limit(policy):
-    kl, halvings = safe_step(policy, TRAJECTORIES, biases(1.0), max_kl=0.5)
+    kl, halvings = take_safe_step(policy, TRAJECTORIES, biases(1.0), max_kl=0.5)
     assert (kl, halvings) == (pytest.approx(LOG_COSH_1, abs=1e-12), 0)
     np.testing.assert_array_equal(flat(policy), biases(1.0))
 
 
 @pytest.mark.parametrize("halvings", [1, 2, 5, 19])
 def test_safe_step_halves_long_steps_and_counts_halvings(policy, halvings):
-    found = safe_step(policy, TRAJECTORIES, biases(2.0**halvings), max_kl=LOG_COSH_1 + 1e-9)
+    found = take_safe_step(policy, TRAJECTORIES, biases(2.0**halvings), max_kl=LOG_COSH_1 + 1e-9)
     assert found == (pytest.approx(LOG_COSH_1, abs=1e-12), halvings)
     np.testing.assert_allclose(flat(policy), biases(1.0), atol=1e-15)
 
 
 def test_safe_step_keeps_policy_after_last_halving(policy):
-    assert safe_step(policy, TRAJECTORIES, biases(2.0**20), max_kl=LOG_COSH_1 + 1e-9) == (0.0, MAX_HALVINGS)
+    assert take_safe_step(policy, TRAJECTORIES, biases(2.0**20), max_kl=LOG_COSH_1 + 1e-9) == (0.0, MAX_HALVINGS)
     assert not flat(policy).any()
 
 
@@ -58,7 +58,7 @@ def test_safe_step_never_leaves_non_finite_weights(policy, bad, max_kl):
     before = flat(policy)
     displacement = biases(0.0)
     displacement[6] = bad
-    _, halvings = safe_step(policy, TRAJECTORIES, displacement, max_kl)
+    _, halvings = take_safe_step(policy, TRAJECTORIES, displacement, max_kl)
     assert np.isfinite(flat(policy)).all()
     if bad == 1e308:  # 2e308 is infinite, 1.5e308 is not
         assert (halvings, flat(policy)[6]) == (1, 1.5e308)
@@ -70,7 +70,7 @@ def test_safe_step_never_leaves_non_finite_weights(policy, bad, max_kl):
 def test_safe_step_averages_kl_over_live_steps(policy):
     """Only W moves: o = 0 where no step was taken, and there the KL would be 0 and dilute the mean."""
     displacement = torch.tensor([1.0, 0, 0, -1.0, 0, 0, 0, 0], dtype=torch.float64)
-    kl, _ = safe_step(policy, TRAJECTORIES, displacement, max_kl=math.inf)
+    kl, _ = take_safe_step(policy, TRAJECTORIES, displacement, max_kl=math.inf)
     x = TRAJECTORIES.observations[TRAJECTORIES.mask][:, 0]
     assert not TRAJECTORIES.mask.all()
     assert kl == pytest.approx(np.log(np.cosh(x)).mean(), rel=1e-12)

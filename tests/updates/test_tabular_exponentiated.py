@@ -14,9 +14,15 @@ from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.simulators.tabular import TabularExpert, TabularSimulator, greedy_policy, make_random_mdps, total_cost
+from aggrevated.simulators.tabular import (
+    TabularExpert,
+    TabularSimulator,
+    compute_total_cost,
+    make_greedy_policy,
+    make_random_mdps,
+)
 from aggrevated.updates.exponentiated import ExponentiatedUpdate
-from aggrevated.updates.tabular_exponentiated import base_policies_step, exponentiated_step, log_softmax
+from aggrevated.updates.tabular_exponentiated import apply_base_policies_step, apply_exponentiated_step, log_softmax
 from helpers.tabular_policy import tabular_probabilities
 from helpers.tiny_mdp import linear_policy, random_trajectories
 
@@ -50,7 +56,7 @@ def test_exponentiated_step_minimizes_equation_6(seed):
     q = generator.normal(size=4)
     eta = generator.uniform(0.2, 2)
     np.testing.assert_allclose(
-        np.exp(exponentiated_step(np.log(policy), q, eta)), minimize_equation_6(policy, q, eta), atol=1e-6
+        np.exp(apply_exponentiated_step(np.log(policy), q, eta)), minimize_equation_6(policy, q, eta), atol=1e-6
     )
 
 
@@ -58,8 +64,8 @@ def test_exponentiated_step_matches_hand_computed_odds():
     """(1/2, 1/2) with Q̃ = (0, ln 3) and η = 1: the odds become 3 to 1; with η = 2, 9 to 1."""
     even = np.log([0.5, 0.5])
     q = np.array([0.0, np.log(3)])
-    np.testing.assert_allclose(np.exp(exponentiated_step(even, q, 1.0)), [0.75, 0.25])
-    np.testing.assert_allclose(np.exp(exponentiated_step(even, q, 2.0)), [0.9, 0.1])
+    np.testing.assert_allclose(np.exp(apply_exponentiated_step(even, q, 1.0)), [0.75, 0.25])
+    np.testing.assert_allclose(np.exp(apply_exponentiated_step(even, q, 2.0)), [0.9, 0.1])
 
 
 def test_exponentiated_step_updates_each_row_with_its_own_eta():
@@ -67,7 +73,7 @@ def test_exponentiated_step_updates_each_row_with_its_own_eta():
     policy = generator.dirichlet(np.ones(3), (2, 4, 5))
     q = generator.normal(size=(2, 4, 5, 3))
     eta = np.array([0.5, 2.0])[:, None, None, None]
-    new = np.exp(exponentiated_step(np.log(policy), q, eta))
+    new = np.exp(apply_exponentiated_step(np.log(policy), q, eta))
     for i in np.ndindex(2, 4, 5):
         weights = policy[i] * np.exp(-eta[i[0], 0, 0, 0] * q[i])
         np.testing.assert_allclose(new[i], weights / weights.sum(), rtol=1e-12)
@@ -78,7 +84,7 @@ def test_exponentiated_steps_equal_one_step_with_summed_costs():
     policy = np.log(np.full(4, 0.25))
     q = generator.normal(size=(50, 4))
     for one in q:
-        policy = exponentiated_step(policy, one, 0.3)
+        policy = apply_exponentiated_step(policy, one, 0.3)
     np.testing.assert_allclose(policy, log_softmax(-0.3 * q.sum(axis=0)), atol=1e-12)
 
 
@@ -86,7 +92,7 @@ def test_exponentiated_steps_equal_one_step_with_summed_costs():
 def test_exponentiated_step_does_not_overflow_with_huge_costs(size):
     q = np.array([size, 0.0, 2 * size])
     with np.errstate(**STRICT):
-        new = np.exp(exponentiated_step(np.log(np.full(3, 1 / 3)), q, 1.0))
+        new = np.exp(apply_exponentiated_step(np.log(np.full(3, 1 / 3)), q, 1.0))
     np.testing.assert_array_equal(new, np.eye(3)[q.argmin()])
 
 
@@ -137,7 +143,7 @@ def test_base_policies_step_equals_update_of_all_leaf_weights(depth):
             node = 2 * node + 1 + action
         sign = 2 * path - 1
         new = odds.copy()
-        new[nodes] = sign * base_policies_step(sign * odds[nodes], q_taken, q_other, eta)
+        new[nodes] = sign * apply_base_policies_step(sign * odds[nodes], q_taken, q_other, eta)
         np.testing.assert_allclose(
             new, update_all_leaf_weights(odds, path, q_taken, q_other, eta), atol=1e-12, rtol=1e-12
         )
@@ -146,18 +152,18 @@ def test_base_policies_step_equals_update_of_all_leaf_weights(depth):
 def test_base_policies_step_updates_batch_of_trees():
     generator = np.random.default_rng(0)
     odds, taken, other = generator.normal(size=(3, 4, 5))
-    together = base_policies_step(odds, taken, other, 0.7)
+    together = apply_base_policies_step(odds, taken, other, 0.7)
     for i in range(4):
-        np.testing.assert_array_equal(together[i], base_policies_step(odds[i], taken[i], other[i], 0.7))
+        np.testing.assert_array_equal(together[i], apply_base_policies_step(odds[i], taken[i], other[i], 0.7))
 
 
 def test_base_policies_step_does_not_overflow():
     odds = np.array([800.0, -800.0, 0.0])
     q = np.array([1e5, 0.0, 1e5])
     with np.errstate(**STRICT):
-        new = base_policies_step(odds, q, q[::-1].copy() + 1.0, 1.0)
+        new = apply_base_policies_step(odds, q, q[::-1].copy() + 1.0, 1.0)
     assert np.isfinite(new).all()
-    assert base_policies_step(np.array([0.0]), np.array([1e6]), np.array([0.0]), 1.0)[0] == -1e6
+    assert apply_base_policies_step(np.array([0.0]), np.array([1e6]), np.array([0.0]), 1.0)[0] == -1e6
 
 
 # ---- as line 7 of Algorithm 1
@@ -214,7 +220,7 @@ def test_algorithm_1_with_exponentiated_update_follows_closed_form(make):
     )
     for iteration in islice(iterations, 6):
         assert iteration.step.step_halvings == 0 and iteration.step.kl > 0
-        log_policy = exponentiated_step(log_policy, seen[-1][..., None] * mdp.q_star, eta)
+        log_policy = apply_exponentiated_step(log_policy, seen[-1][..., None] * mdp.q_star, eta)
         np.testing.assert_allclose(np.log(tabular_probabilities(policy, mdp)), log_policy, atol=1e-5)
     assert 0 < np.mean(seen) < 1  # some states were visited and some were not
 
@@ -223,7 +229,7 @@ def test_algorithm_1_with_exponentiated_update_learns_optimal_policy():
     mdp = small_mdp()
     expert = TabularExpert(mdp)
     policy = uniform_table(mdp)
-    before = total_cost(mdp.transitions, mdp.costs, mdp.start, tabular_probabilities(policy, mdp))
+    before = compute_total_cost(mdp.transitions, mdp.costs, mdp.start, tabular_probabilities(policy, mdp))
     iterations = aggrevated(
         Learner(policy, ExponentiatedUpdate(5.0, normalize_costs=False)),
         mdp,
@@ -234,8 +240,8 @@ def test_algorithm_1_with_exponentiated_update_learns_optimal_policy():
         validation_episodes=2,
     )
     list(islice(iterations, 60))
-    best = total_cost(mdp.transitions, mdp.costs, mdp.start, greedy_policy(mdp.q_star))
-    after = total_cost(mdp.transitions, mdp.costs, mdp.start, tabular_probabilities(policy, mdp))
+    best = compute_total_cost(mdp.transitions, mdp.costs, mdp.start, make_greedy_policy(mdp.q_star))
+    after = compute_total_cost(mdp.transitions, mdp.costs, mdp.start, tabular_probabilities(policy, mdp))
     assert before > best + 0.3
     assert after < best + 0.01
 

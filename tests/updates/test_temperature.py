@@ -6,7 +6,12 @@ import torch
 
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates.dataset_aggregation import TrainingData
-from aggrevated.updates.temperature import DECAY_FACTOR, MIN_FACTOR, TemperatureSchedule, expected_cost_per_episode
+from aggrevated.updates.temperature import (
+    DECAY_FACTOR,
+    MIN_FACTOR,
+    TemperatureSchedule,
+    compute_expected_cost_per_episode,
+)
 from helpers.single_steps import all_action_costs, make_policy
 
 
@@ -40,7 +45,10 @@ def test_expected_cost_per_episode_matches_hand_computed_sum():
     """Two steps, π = (1/2, 1/4, 1/4): 1/4 · 4 + 1/4 · 8 and 1/2 · 2, the second counting twice."""
     pi = torch.tensor([[[0.5, 0.25, 0.25]] * 2])
     cost = torch.tensor([[[0.0, 4.0, 8.0], [2.0, 0.0, 0.0]]])
-    assert expected_cost_per_episode(pi, cost, torch.ones(1, 2, 3, dtype=torch.bool), torch.tensor([[1.0, 2.0]])) == 5.0
+    assert (
+        compute_expected_cost_per_episode(pi, cost, torch.ones(1, 2, 3, dtype=torch.bool), torch.tensor([[1.0, 2.0]]))
+        == 5.0
+    )
 
 
 def test_temperature_schedule_lowers_tau_until_target_cost_is_allowed():
@@ -48,7 +56,7 @@ def test_temperature_schedule_lowers_tau_until_target_cost_is_allowed():
     costs = costs_of_a_long_episode()
     policy = make_policy()
     schedule = TemperatureSchedule(0.02)
-    tau = schedule.tau(0.5, policy, one_episode(costs))
+    tau = schedule.compute_temperature(0.5, policy, one_episode(costs))
     assert MIN_FACTOR < schedule.factor < 1 and tau == 0.5 * schedule.factor
     unit = np.abs(costs).mean()
 
@@ -64,17 +72,24 @@ def test_temperature_schedule_is_invariant_to_cost_unit(unit):
     one = TemperatureSchedule(0.02)
     other = TemperatureSchedule(0.02)
     costs = costs_of_a_long_episode()
-    assert one.tau(0.5, make_policy(), one_episode(costs)) == other.tau(0.5, make_policy(), one_episode(unit * costs))
+    assert one.compute_temperature(0.5, make_policy(), one_episode(costs)) == other.compute_temperature(
+        0.5, make_policy(), one_episode(unit * costs)
+    )
 
 
 def test_temperature_schedule_keeps_tau_of_cheap_target_or_when_disabled():
     short = one_episode([[0.0, 10.0, 10.0]])
-    assert TemperatureSchedule(0.02).tau(0.07, make_policy(), short) == 0.07
-    assert TemperatureSchedule(0.0).tau(5.0, make_policy(), one_episode(costs_of_a_long_episode())) == 5.0
+    assert TemperatureSchedule(0.02).compute_temperature(0.07, make_policy(), short) == 0.07
+    assert (
+        TemperatureSchedule(0.0).compute_temperature(5.0, make_policy(), one_episode(costs_of_a_long_episode())) == 5.0
+    )
 
 
 def test_temperature_schedule_stops_at_min_factor():
     """Where all actions cost almost the same, no τ is low enough."""
     schedule = TemperatureSchedule(1e-12)
-    assert schedule.tau(0.07, make_policy(), one_episode([[0.0, 1e-3, 1.0]] * 50)) == 0.07 * schedule.factor
+    assert (
+        schedule.compute_temperature(0.07, make_policy(), one_episode([[0.0, 1e-3, 1.0]] * 50))
+        == 0.07 * schedule.factor
+    )
     assert schedule.factor <= MIN_FACTOR

@@ -12,7 +12,14 @@ from aggrevated.experts.loading import load_expert
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.validation import evaluate_returns
-from aggrevated_experiments.expert_strength import CARDS, EXPERTS, STRENGTH, expert_facts, gaining, the_experts
+from aggrevated_experiments.expert_strength import (
+    CARDS,
+    EXPERTS,
+    STRENGTH,
+    describe_gains,
+    render_experts_section,
+    summarize_expert,
+)
 from aggrevated_experiments.figures import Request
 from helpers.small_runs import fit_run
 
@@ -38,7 +45,9 @@ def test_strength_expert_return_equals_its_card(number: int) -> None:
 
 
 def test_strength_study_gives_every_method_the_same_budget() -> None:
-    configs = [STRENGTH.config(case, row, quick=False) for case in STRENGTH.cases for row in STRENGTH.methods.values()]
+    configs = [
+        STRENGTH.make_config(case, row, quick=False) for case in STRENGTH.cases for row in STRENGTH.methods.values()
+    ]
     assert {config.loop.budget for config in configs} == {30_000}
     assert {config.loop.trajectories for config in configs} == {10}
     assert len({config.settings["expert"] for config in configs}) == EXPERTS
@@ -52,14 +61,14 @@ def test_gaining_sentence_follows_from_the_intervals() -> None:
         {"x": -150.0, "methods": [make_gain(9.0, 5.0, 12.0), make_gain(1.0, -2.0, 3.0) | {"label": "B"}]},
         {"x": -80.0, "methods": [make_gain(-4.0, -6.0, -1.0), make_gain(0.5, -1.0, 1.0) | {"label": "B"}]},
     ]
-    said = gaining({"cases": cases})
+    said = describe_gains({"cases": cases})
     assert "A ends above -150.0 (+9.0, +5.0 to +12.0) and below -80.0 (-4.0, -6.0 to -1.0)" in said
     assert said.endswith("B ends where its expert does, as far as can be told.")
 
 
 def test_strength_page_has_training_steps_of_every_expert() -> None:
-    experts = [expert_facts(case) for case in STRENGTH.cases]
-    page = "\n".join(the_experts({"experts": experts}))
+    experts = [summarize_expert(case) for case in STRENGTH.cases]
+    page = "\n".join(render_experts_section({"experts": experts}))
     assert all(f"| {one['expert']} |" in page and f"{one['step']:,} |" in page for one in experts)
 
 
@@ -71,10 +80,10 @@ def test_strength_report_has_the_gain_of_every_trial(tmp_path: Path) -> None:
     small = {"budget": 600, "trajectories": 1, "validation_episodes": 2, "test_episodes": 5}
     figure = replace(STRENGTH, cases=STRENGTH.cases[-2:], methods=few, settings=small)
     request = Request(trials=1, out=tmp_path / "runs")
-    groups = figure.runs(request)
+    groups = figure.create_runs(request)
     for run in (run for runs in groups for run in runs):
         fit_run(run)
-    figure.write([TrialGroup.of(runs) for runs in groups], request, tmp_path)
+    figure.write([TrialGroup.from_runs(runs) for runs in groups], request, tmp_path)
     facts = json.loads((tmp_path / "expert-strength.json").read_text())
     assert facts["measure"] == "gain" and [one["step"] for one in facts["experts"]] == [38_500, 72_000]
     for case in facts["cases"]:

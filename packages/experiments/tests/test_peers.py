@@ -8,7 +8,7 @@ import pytest
 from aggrevated.core.errors import DataError
 from aggrevated.storage import read_json, write_json
 from aggrevated_experiments.learning_curves_page import write_with_peers
-from aggrevated_experiments.peers import expert_training_steps, load_peers
+from aggrevated_experiments.peers import find_expert_training_steps, load_peers
 
 PUBLISHED = Path(__file__).parents[3] / "docs/results"
 CONTROL = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
@@ -88,11 +88,11 @@ def test_write_with_peers_adds_and_removes_rows_of_other_libraries(tmp_path: Pat
 
 
 def test_expert_training_steps_are_those_of_its_training() -> None:
-    assert {task: expert_training_steps(task) for task in CONTROL} == {
+    assert {task: find_expert_training_steps(task) for task in CONTROL} == {
         "cartpole": 28_160,
         "acrobot": 18_000,
         "acrobot-partial": 18_000,
         "hopper": 30_720,
         "walker": 409_600,
     }
-    assert expert_training_steps("algebra") is None
+    assert find_expert_training_steps("algebra") is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aggrevated.core.hardware import single_thread
-from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
+from aggrevated.kernels.numerics import compute_numerics_fingerprint, describe_numerics_difference
 from aggrevated.reports import digest_numbers
 from aggrevated_experiments.figures import find_figure, fingerprint_short_run
 
@@ -36,7 +36,7 @@ def test_every_results_page_with_runs_has_a_short_trial() -> None:
 @pytest.mark.parametrize("name", list_pages_with_short_trials())
 def test_fingerprint_short_run_equals_the_published_one(name: str) -> None:
     page = load_published_pages()[name]
-    if other := describe_numerics_difference(page["machine"]["numerics"], numerics_fingerprint()):
+    if other := describe_numerics_difference(page["machine"]["numerics"], compute_numerics_fingerprint()):
         pytest.skip(f"the page was made with {other}: bits are not promised to be the same here")
     with single_thread():
         assert fingerprint_short_run(find_figure(name)) == page["short"]

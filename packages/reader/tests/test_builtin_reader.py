@@ -3,7 +3,7 @@
 import pytest
 
 from aggrevated.core.hardware import single_thread
-from aggrevated_reader.page_reader import SHIPPED, LoadedReader
+from aggrevated_reader.page_reader import BUILTIN_READER_FILE, LoadedReader
 from aggrevated_reader.pages.generated import generate_pages
 from aggrevated_reader.reader_problem import evaluate_reader
 
@@ -14,7 +14,7 @@ def reader():
 
 
 def test_builtin_reader_is_small_and_has_metadata(reader):
-    assert SHIPPED.stat().st_size < 5_000_000
+    assert BUILTIN_READER_FILE.stat().st_size < 5_000_000
     assert (
         reader.metadata["command"].startswith("aggrevated train reader") and "crohme" not in reader.metadata["command"]
     )

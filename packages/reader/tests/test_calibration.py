@@ -11,9 +11,9 @@ from aggrevated_reader.calibration import (
     CalibratingEvaluator,
     ChoiceLog,
     calibrate_policy,
+    compute_reliability,
+    compute_worst_tenth_share,
     measure_calibration,
-    reliability,
-    worst_tenth,
 )
 from helpers.parser_policies import corpus, reader
 
@@ -86,7 +86,7 @@ def test_calibrating_evaluator_calibrates_and_returns_uas():
 def test_reliability_bins_match_hand_computed_values():
     sure = np.array([0.05, 0.95, 0.97, 1.0, 0.52])
     right = np.array([False, True, True, False, True])
-    bins, error = reliability(sure, right)
+    bins, error = compute_reliability(sure, right)
     assert [(b.count, round(b.right, 3)) for b in bins] == [(1, 0.0), (1, 1.0), (3, 0.667)]
     assert error == pytest.approx((0.05 + 0.48 + 3 * abs(2.92 / 3 - 2 / 3)) / 5)
 
@@ -95,4 +95,4 @@ def test_worst_tenth_is_the_share_of_losses_in_the_most_doubtful_pages():
     expected = np.arange(20.0)
     lost = np.zeros(20)
     lost[[19, 18, 3]] = 3, 1, 4
-    assert worst_tenth(expected, lost) == 0.5
+    assert compute_worst_tenth_share(expected, lost) == 0.5

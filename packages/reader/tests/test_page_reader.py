@@ -9,10 +9,10 @@ import torch
 
 from aggrevated import storage
 from aggrevated.core.errors import DataError
-from aggrevated.parsing.features.symbols import detailed_features
+from aggrevated.parsing.features.symbols import extract_detailed_features
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated_reader.learners.reading_policy import ReadingPolicy, projection_of
+from aggrevated_reader.learners.reading_policy import ReadingPolicy, fit_projection
 from aggrevated_reader.page_reader import LoadedReader, attach_headless_to_root
 
 PAGES = [write_page([line], writer, 0) for writer, line in enumerate(["x=3", "10(x+2)=a+b", "c×d=e", "5"])]
@@ -21,7 +21,7 @@ PAGES = [write_page([line], writer, 0) for writer, line in enumerate(["x=3", "10
 @pytest.fixture(scope="module")
 def reader():
     """One that has learned nothing."""
-    policy = ReadingPolicy(projection_of(PAGES), SYSTEMS["arc-eager"], hidden=16, embedding=12, seed=3)
+    policy = ReadingPolicy(fit_projection(PAGES), SYSTEMS["arc-eager"], hidden=16, embedding=12, seed=3)
     policy.readout.weight.data *= 30
     policy.metadata = {"made": "by a test"}
     return LoadedReader(policy.with_names(("(", ")", "+", "=", "x")))
@@ -109,5 +109,5 @@ def test_attach_headless_to_root_sets_confidence_to_zero():
 
 
 def test_detailed_features_of_a_page_do_not_depend_on_other_pages():
-    together = detailed_features(PAGES)
-    np.testing.assert_array_equal(detailed_features(PAGES[1:2]), together[3:14])
+    together = extract_detailed_features(PAGES)
+    np.testing.assert_array_equal(extract_detailed_features(PAGES[1:2]), together[3:14])

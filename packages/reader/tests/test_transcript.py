@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.parsing.pages.algebra import Fraction, Raised, Root, heads_of_expression
+from aggrevated.parsing.pages.algebra import Fraction, Raised, Root, parse_expression_heads
 from aggrevated_reader.transcript import Transcript
 
 
@@ -12,7 +12,7 @@ def box(x, y, w=1.0, h=1.0):
 
 
 def make_transcript(lines, labels, boxes):
-    return Transcript(labels, heads_of_expression(lines), np.array(boxes, float))
+    return Transcript(labels, parse_expression_heads(lines), np.array(boxes, float))
 
 
 def transcribe_line(line, y=0.0):
@@ -62,14 +62,14 @@ def test_transcript_writes_root_indices():
 
 def test_transcript_counts_a_fraction_as_one_line():
     alone = make_transcript([[Fraction(["1"], ["2"], "―")]], "1―2", [box(0, 0), box(-0.5, 1.4, 2, 0.1), box(0, 2)])
-    assert alone.text == "1/2" and alone.line_of == [1, 1, 1]
+    assert alone.text == "1/2" and alone.line_numbers == [1, 1, 1]
     boxes = [
         *(box(1.5 * i, 0) for i in range(5)),
         *(box(1.5 * i, 3) for i in range(3)),
         *(box(4 + 1.5 * i, 6) for i in range(3)),
     ]
     several = make_transcript([list("x+1=2"), list("x=1"), list("y=3")], "x+1=2x=1y=3", boxes)
-    assert several.text == "x+1=2\nx=1\ny=3" and several.line_of == [1] * 5 + [2] * 3 + [3] * 3
+    assert several.text == "x+1=2\nx=1\ny=3" and several.line_numbers == [1] * 5 + [2] * 3 + [3] * 3
 
 
 def test_transcript_of_a_wrong_tree_has_all_symbols():
@@ -81,7 +81,7 @@ def test_transcript_of_a_wrong_tree_has_all_symbols():
         found = Transcript(labels, generator.integers(0, n + 1, n), boxes)
         kept = [symbol for symbol in found.text.replace("\n", "") if symbol in "ab1=+"]
         assert sorted(kept) == sorted(label for label in labels if label in "ab1=+")
-        assert len(found.line_of) == n
+        assert len(found.line_numbers) == n
 
 
 def test_transcript_handles_very_deep_trees():

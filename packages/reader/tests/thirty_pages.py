@@ -389,7 +389,7 @@ def judge_page(picture: Picture, folder: Path, name: str) -> tuple[str, str]:
         return ("right" if picture.middles is None else "refused"), str(error).split(": ", 1)[1]
     said = "; ".join(seen.doubts)
     boxes = seen.page.boxes
-    middles = seen.in_picture((boxes[:, :2] + boxes[:, 2:]) / 2)
+    middles = seen.map_to_picture((boxes[:, :2] + boxes[:, 2:]) / 2)
     if picture.middles is None:
         return ("right" if said else "wrong"), said
     near = len(middles) == len(picture.middles) and bool(

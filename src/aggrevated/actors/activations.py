@@ -202,7 +202,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def activation_by_name(text: str) -> str | None:
+def find_activation_name(text: str) -> str | None:
     """Our name of the class of which this is torch's text, such as "<class 'torch.nn.modules.activation.ELU'>"."""
     for name in ACTIVATIONS:
         place = "linear" if name == "identity" else "activation"

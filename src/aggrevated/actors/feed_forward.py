@@ -49,7 +49,7 @@ class NumpyNetwork:
 
 
 @njit_cached
-def network_row(x, weights, biases, relu, layers):  # type: ignore[no-untyped-def]
+def compute_network_row(x, weights, biases, relu, layers):  # type: ignore[no-untyped-def]
     """The same for one row x [inputs] in compiled loops: one of the `layers` [2, widest] that it is worked out in."""
     for i in range(len(weights)):
         row = layers[i % 2, : len(biases[i])]

@@ -41,12 +41,12 @@ class NumpyLSTM:
 
     def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
         following = np.array(memory, order="C")
-        _lstm_rows(np.ascontiguousarray(x), following, self.w, self.u, self.b)
+        _update_lstm_rows(np.ascontiguousarray(x), following, self.w, self.u, self.b)
         return following[:, : self.hidden], following
 
 
 @njit_cached
-def lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
+def update_lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
     """Change one row of memory, [2 hidden], by the input x [inputs]; in `gates` [4 hidden] it is worked out."""
     n = len(memory) // 2
     copy_row(gates, b)
@@ -64,10 +64,10 @@ def lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def _lstm_rows(x, memory, w, u, b):  # type: ignore[no-untyped-def]
+def _update_lstm_rows(x, memory, w, u, b):  # type: ignore[no-untyped-def]
     gates = np.empty_like(b)
     for row in range(len(x)):
-        lstm_row(x[row], memory[row], w, u, b, gates)
+        update_lstm_row(x[row], memory[row], w, u, b, gates)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Sampler(Protocol):
         """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0."""
         ...
 
-    def code(self, actions: Array) -> Array:
+    def encode(self, actions: Array) -> Array:
         """[..., A] float32: actions as a policy that sees them does."""
         ...
 
@@ -48,7 +48,7 @@ class CategoricalSampler:
         actions: Array = value.argmax(axis=1)
         return actions
 
-    def code(self, actions: Array) -> Array:
+    def encode(self, actions: Array) -> Array:
         """One of A numbers is 1."""
         code: Array = (actions[..., None] == np.arange(self.actions)).astype(np.float32)
         return code
@@ -73,6 +73,6 @@ class GaussianSampler:
         actions: Array = self.centre + self.unit * (parameters + self.deviation * noise)
         return actions
 
-    def code(self, actions: Array) -> Array:
+    def encode(self, actions: Array) -> Array:
         """In units, from the centre."""
         return ((actions - self.centre) / self.unit).astype(np.float32)

@@ -40,7 +40,7 @@ class ActionHistoryActor:
 
     def remember(self, memory: Array, action: Array) -> Array:
         """The memory [n, M] after these actions were taken, whoever chose them."""
-        return np.concatenate([memory[:, : -self.actions], self.sampler.code(action)], axis=1)
+        return np.concatenate([memory[:, : -self.actions], self.sampler.encode(action)], axis=1)
 
 
 def update_history(actor: Actor, memory: Array, action: Array) -> Array:
@@ -50,7 +50,7 @@ def update_history(actor: Actor, memory: Array, action: Array) -> Array:
     return after
 
 
-def previous_actions(codes: Array) -> Array:
+def get_previous_actions(codes: Array) -> Array:
     """[K, T, A]: at each step the action before it, from those of all steps; zeros at the first."""
     shifted = np.zeros_like(codes)
     shifted[:, 1:] = codes[:, :-1]

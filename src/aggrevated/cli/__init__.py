@@ -98,14 +98,14 @@ def parse_command(arguments: list[str]) -> Command:
     known = discover_commands(arguments[0] if arguments else None)
     overview = not set(arguments) & set(known)  # there a line for each command, in its own help all of its text
 
-    def about(command: type) -> str:
+    def describe(command: type) -> str:
         text = inspect.getdoc(command) or ""
         return text.splitlines()[0] if overview else text
 
     chosen: Any = known.get(arguments[0]) if arguments else None
     if hasattr(chosen, "specialize"):  # its options depend on the arguments
         known[arguments[0]], arguments = chosen.specialize(arguments)
-    named = [Annotated[cls, tyro.conf.subcommand(name, description=about(cls))] for name, cls in known.items()]
+    named = [Annotated[cls, tyro.conf.subcommand(name, description=describe(cls))] for name, cls in known.items()]
     one_of_them: Any = Union[tuple(named)]  # noqa: UP007 - they are not known before the program runs
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
     command: Command = tyro.cli(one_of_them, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)

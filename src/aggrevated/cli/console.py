@@ -196,7 +196,7 @@ class Progress:
             self.bar.start()
         return self
 
-    def at(self, done: int, text: str, last: bool = False) -> None:
+    def report(self, done: int, text: str, last: bool = False) -> None:
         """Say that `done` of the iterations are over; the last word is said in any case."""
         if self.bar:
             self.bar.update(self.task, completed=done, text=text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin
 from tyro.conf import UseAppendAction, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from aggrevated.core.settings import Settings, declared_settings, to_flag
+from aggrevated.core.settings import Settings, get_declared_settings, to_flag
 
 if TYPE_CHECKING:
     from aggrevated.engines import Engine
@@ -133,7 +133,7 @@ def make_option_group(place: str, *pieces: Settings) -> type:
     options = {name: make_option(piece, name) for piece in reversed(pieces) for name in piece.to_values()}
     made = make_dataclass(f"{place.capitalize()}Options", list(options.values()), frozen=True)
     lines = [
-        f"{one.name}: {docstring_summary(one)}" if one.name not in ("", place) else docstring_summary(one)
+        f"{one.name}: {get_docstring_summary(one)}" if one.name not in ("", place) else get_docstring_summary(one)
         for one in pieces
     ]
     made.__doc__ = " ".join(lines)
@@ -144,7 +144,7 @@ def make_option(piece: Settings, name: str) -> tuple[str, Any, Any]:
     """The field of one setting, as `make_dataclass` takes it."""
     kind = get_type_hints(type(piece))[name]
     default = getattr(piece, name)
-    words = declared_settings(type(piece))[name].metadata["words"]
+    words = get_declared_settings(type(piece))[name].metadata["words"]
     described = arg(
         help=words,
         metavar=METAVARS[get_origin(kind) or kind],
@@ -161,11 +161,11 @@ def format_default(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value) if value != "" else "none"
 
 
-def docstring_summary(piece: object) -> str:
+def get_docstring_summary(piece: object) -> str:
     return (getdoc(type(piece)) or "").splitlines()[0]
 
 
-def explicit_settings(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
+def get_explicit_settings(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
     """The settings that somebody chose on purpose, by name, from the groups of a command."""
     found = {}
     for place, piece in pieces.items():
@@ -191,7 +191,7 @@ def iter_unknown_options(arguments: Sequence[str], known: Container[str]) -> Ite
     return (name for name in names if name not in known and name.removeprefix("no_") not in known)
 
 
-def option_values(name: str, arguments: Sequence[str]) -> list[str]:
+def list_option_values(name: str, arguments: Sequence[str]) -> list[str]:
     """All that an option is set to among the arguments."""
     found = []
     for place, word in enumerate(arguments):
@@ -202,16 +202,16 @@ def option_values(name: str, arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def option_words(name: str, arguments: Sequence[str]) -> list[str]:
+def list_option_words(name: str, arguments: Sequence[str]) -> list[str]:
     """All words that an option is set to the last time: there are several where it is a list."""
     places = [place for place, word in enumerate(arguments) if word.partition("=")[0] == to_flag(name)]
     first = [arguments[places[-1]].partition("=")[2]] if "=" in arguments[places[-1]] else []
     return first or [*takewhile(lambda word: not word.startswith("--"), arguments[places[-1] + 1 :])]
 
 
-def option_value(name: str, arguments: Sequence[str]) -> str | None:
+def find_option_value(name: str, arguments: Sequence[str]) -> str | None:
     """What an option is set to among the arguments, the last time."""
-    return next(reversed(option_values(name, arguments)), None)
+    return next(reversed(list_option_values(name, arguments)), None)
 
 
 def normalize_flags(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:

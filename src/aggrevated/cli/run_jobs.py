@@ -11,7 +11,7 @@ from aggrevated.config.loop import LoopSettings
 from aggrevated.core.errors import AggrevatedError, DataError
 from aggrevated.engines import Engine
 from aggrevated.tasks import is_code_trusted
-from aggrevated.training.limits import fraction_done
+from aggrevated.training.limits import compute_fraction_done
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import METRICS, RESULT, Run
 from aggrevated.training.trainer import Trainer
@@ -67,14 +67,14 @@ def show_progress(run: Run) -> Iterator[Callable[[Metrics], None]]:
     if run.config.start.notice and not count_metrics_lines(run.folder):
         print_note(run.config.start.notice)
     title = f"{run.config.task.name}, {run.label}"
-    with Progress(f"{title}, % of its limit" if loop.limits else title, progress_total(run)) as progress:
+    with Progress(f"{title}, % of its limit" if loop.limits else title, compute_progress_total(run)) as progress:
 
         def show(metrics: Metrics) -> None:
             current = f"{metrics.current_return:.{problem.digits}f}"
             best = f"{metrics.best_return:.{problem.digits}f}"
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             at = f"iteration {metrics.iteration}, " if loop.limits else ""
-            progress.at(
+            progress.report(
                 compute_progress(run, metrics),
                 f"{at}{problem.metric_name} {current}, best {best}{when}, {metrics.seconds:.1f} s",
             )
@@ -110,11 +110,11 @@ def run_in_parallel(
     ]
     has_limits = any(run.config.loop.limits for run in runs)
     known = dict[Path, tuple[int, int]]()
-    with Progress("% of each run" if has_limits else "iterations", sum(map(progress_total, runs))) as progress:
+    with Progress("% of each run" if has_limits else "iterations", sum(map(compute_progress_total, runs))) as progress:
 
         def show(ended: int) -> None:
             done = sum(read_progress(run, known) for run in runs)
-            progress.at(done, f"{ended} of {len(runs)} runs ended", last=ended == len(runs))
+            progress.report(done, f"{ended} of {len(runs)} runs ended", last=ended == len(runs))
 
         outcomes = engine.map(run_job, None, jobs, show)
     for run, (outcome, warnings) in zip(runs, outcomes, strict=True):
@@ -165,7 +165,7 @@ def run_job(_: None, job: RunJob) -> tuple[Result | AggrevatedError, list[str]]:
         return error, warnings
 
 
-def progress_total(run: Run) -> int:
+def compute_progress_total(run: Run) -> int:
     """How far a run goes: its iterations or, where there are limits, a hundred percent of what it may spend."""
     return 100 if run.config.loop.limits else run.config.loop.iterations
 
@@ -173,7 +173,7 @@ def progress_total(run: Run) -> int:
 def compute_progress(run: Run, line: Metrics) -> int:
     """How far it is after that line."""
     loop = run.config.loop
-    return int(100 * fraction_done(loop, line)) if loop.limits else line.iteration
+    return int(100 * compute_fraction_done(loop, line)) if loop.limits else line.iteration
 
 
 def read_progress(run: Run, known: dict[Path, tuple[int, int]]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from aggrevated import __version__
 from aggrevated.config.loop import LoopSettings
 from aggrevated.core.errors import UsageError
-from aggrevated.core.settings import Settings, check_known, check_setting, declared_settings
+from aggrevated.core.settings import Settings, check_known, check_setting, get_declared_settings
 from aggrevated.losses import LossSettings
 from aggrevated.methods import Method, find_method
 from aggrevated.oracles import Feedback, OracleSettings
@@ -64,7 +64,7 @@ class Config:
     @property
     def oracle_feedback(self) -> Feedback:
         """What is told in every iteration, by the oracle and by what follows it."""
-        return self.reinforcement.feedback(self.oracle.feedback(self.has_discrete_actions))
+        return self.reinforcement.get_feedback(self.oracle.get_feedback(self.has_discrete_actions))
 
     @property
     def loss_feedback(self) -> Feedback | None:
@@ -87,7 +87,7 @@ class Config:
         for name in settings:
             check_known(name, "setting", self.settings)
         for place, piece in self.components.items():
-            own = {name: value for name, value in settings.items() if name in declared_settings(type(piece))}
+            own = {name: value for name, value in settings.items() if name in get_declared_settings(type(piece))}
             if own:
                 changed[place] = replace(piece, **own)
         return replace(self, **changed)
@@ -104,8 +104,8 @@ class Config:
         for piece in self.components.values():
             piece.check(self)
         self._check_sizes()
-        self._check_what_is_learned_from()
-        self._check_what_follows()
+        self._check_feedback()
+        self._check_implied_settings()
         for option, piece in (("gradient", self.loss), ("update", self.update)):
             own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
             check_setting(
@@ -118,7 +118,7 @@ class Config:
             if name in self.settings:
                 check_enough_memory(name, self.settings[name], self.problem.steps)
 
-    def _check_what_is_learned_from(self) -> None:
+    def _check_feedback(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""
         then = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
         knows = f"the oracle {self.oracle.name}{then} tells only {self.oracle_feedback.value}"
@@ -130,10 +130,10 @@ class Config:
             has = f"has only {self.loss_feedback.value}"
             raise UsageError(f"the update {self.update.name} needs {needed}, but {has}; choose another --update")
 
-    def _check_what_follows(self) -> None:
+    def _check_implied_settings(self) -> None:
         """What is implied by one piece must be so in the others."""
         for place, piece in self.components.items():
-            for name, value in piece.implied_settings().items():
+            for name, value in piece.get_implied_settings().items():
                 rule = f"{value} with the {place} {piece.name}"
                 check_setting(self.settings[name] == value, name, self.settings[name], rule)
 

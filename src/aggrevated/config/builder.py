@@ -40,7 +40,7 @@ def build_oracle(config: Config) -> Oracle:
     """The oracle, telling just what the loss looks at, with what follows it and the entropy bonus if there are any."""
     oracle = config.oracle.build(config.built_problem.simulator, config.built_problem.expert)
     if (
-        config.oracle.feedback(config.has_discrete_actions) is Feedback.ALL_ACTIONS
+        config.oracle.get_feedback(config.has_discrete_actions) is Feedback.ALL_ACTIONS
         and config.loss_feedback is Feedback.TAKEN_ACTION
     ):
         oracle = TakenActionOracle(oracle)

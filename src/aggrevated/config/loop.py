@@ -101,20 +101,20 @@ class LoopSettings(Settings):
         """N, as far as it is known: 0 where it is for a limit to end the run."""
         return 0 if self.limits and self.iterations == UNLIMITED else self.iterations
 
-    def without_iteration_limit(self, given: Container[str]) -> Self:
+    def lift_iteration_limit(self, given: Container[str]) -> Self:
         """With as many iterations as fit, where there is a limit and nobody said how many."""
         return replace(self, iterations=UNLIMITED) if self.limits and "iterations" not in given else self
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """The last policy is validated, too: so often at most that it divides the iterations, if these are known."""
-        self._refuse_idle(given)
+        self._check_unused_settings(given)
         if self.limits:
-            return self.without_iteration_limit(given)
+            return self.lift_iteration_limit(given)
         if "validate_every" in given:
             return self
-        return replace(self, validate_every=largest_divisor(iterations, self.validate_every))
+        return replace(self, validate_every=compute_largest_divisor(iterations, self.validate_every))
 
-    def _refuse_idle(self, given: Container[str]) -> None:
+    def _check_unused_settings(self, given: Container[str]) -> None:
         """An `IdleError` for a shape of the mixing that another schedule has."""
         for name in SCHEDULE_PARAMETERS:
             if (
@@ -126,7 +126,7 @@ class LoopSettings(Settings):
                 idle = f"{to_flag(name)} has no effect on --alpha-schedule {self.alpha_schedule}"
                 raise UnusedSettingError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
 
-    def with_trajectory_count(self, steps: int, most: Mapping[str, int] | None = None) -> Self:
+    def fill_trajectory_count(self, steps: int, most: Mapping[str, int] | None = None) -> Self:
         """With K for episodes of so many steps, where it was left open.
 
         `most` is what a trajectory may cost, by the names of the limits: these are to buy ten iterations, K allowing.
@@ -144,6 +144,6 @@ class LoopSettings(Settings):
         check_setting(fits, "validate_every", self.validate_every, rule)
 
 
-def largest_divisor(number: int, most: int) -> int:
+def compute_largest_divisor(number: int, most: int) -> int:
     """The largest divisor of the number that is not above `most`."""
     return next((divisor for divisor in range(most, 1, -1) if number % divisor == 0), 1)

@@ -14,7 +14,7 @@ from aggrevated.config import Config
 from aggrevated.config.loop import LoopSettings
 from aggrevated.core.errors import DataError, UnusedSettingError, UsageError
 from aggrevated.core.registry import Registry
-from aggrevated.core.settings import Settings, check_known, declared_settings, suggest_close_match, to_flag
+from aggrevated.core.settings import Settings, check_known, get_declared_settings, suggest_close_match, to_flag
 from aggrevated.losses import LossSettings
 from aggrevated.methods import EXPERT_ORACLE, Method, find_method
 from aggrevated.oracles import OracleSettings
@@ -25,7 +25,7 @@ from aggrevated.problems import ProblemSettings
 from aggrevated.problems.code_references import import_reference, is_reference
 from aggrevated.starts import StartSettings
 from aggrevated.storage import JsonDict
-from aggrevated.tasks import Task, all_tasks, find_task
+from aggrevated.tasks import Task, find_task, iter_tasks
 from aggrevated.updates import UpdateSettings
 
 HEAD_REGISTRY: Registry[Any] = Registry("head", "aggrevated.policies.heads", HeadSettings, "aggrevated.heads")
@@ -160,7 +160,7 @@ class Selection:
             return self
         oracle = apply_settings(type(config.oracle)(), explicit)
         if (
-            first_compatible_loss(config.task, config.method, config.components | {"oracle": oracle})
+            choose_compatible_loss(config.task, config.method, config.components | {"oracle": oracle})
             == config.loss.name
         ):
             return self
@@ -169,16 +169,16 @@ class Selection:
 
 def fill_defaults(config: Config, explicit: Container[str]) -> Config:
     """Return the config with the defaults that depend on other settings."""
-    iterations = config.loop.without_iteration_limit(explicit).known_iterations
+    iterations = config.loop.lift_iteration_limit(explicit).known_iterations
     components: dict[str, Any] = {
         slot: component.fill_defaults(iterations, explicit) for slot, component in config.components.items()
     }
     costs = max_cost_per_trajectory(components) if components["loop"].limits else {}
-    components["loop"] = components["loop"].with_trajectory_count(components["problem"].steps, costs)
+    components["loop"] = components["loop"].fill_trajectory_count(components["problem"].steps, costs)
     implied = {
         name: value
         for component in components.values()
-        for name, value in component.implied_settings().items()
+        for name, value in component.get_implied_settings().items()
         if name not in explicit
     }
     return replace(config, **{slot: apply_settings(component, implied) for slot, component in components.items()})
@@ -197,8 +197,8 @@ def select_components(task: Task, method: str, explicit: Mapping[str, Any]) -> S
     decisive = {name: explicit[name] for name in task.problem.selection_settings if name in explicit}
     task = replace(task, problem=apply_settings(task.problem, decisive))
     names, classes = choose_components(task, method, method_spec, explicit)
-    presets = dict(method_spec.settings) | task.tuned_for(names)
-    known = all_setting_names(task)
+    presets = dict(method_spec.settings) | task.get_tuned_settings(names)
+    known = list_setting_names(task)
     for name in presets:
         if name not in known:
             match = suggest_close_match(name, known)
@@ -226,8 +226,8 @@ def choose_components(
     if method_spec.oracles != EXPERT_ORACLE:
         defaults["oracle"] = method_spec.oracles[0]
     for slot, default in defaults.items():
-        preset = task.tuned_for(names).get(slot)
-        allowed = method_spec.allowed_components(slot)
+        preset = task.get_tuned_settings(names).get(slot)
+        allowed = method_spec.list_allowed_components(slot)
         names[slot] = explicit.get(slot, (preset if not allowed or preset in allowed else None) or default)
         if allowed:
             check_known(names[slot], f"{slot} for {method}", allowed)
@@ -235,15 +235,15 @@ def choose_components(
     classes["head"] = select_head(task.problem.spaces()[1])
     components = {slot: apply_settings(cls(), explicit) for slot, cls in classes.items() if slot == "oracle"}
     components |= {slot: cls() for slot, cls in classes.items() if slot in ("head", "reinforcement")}
-    names["loss"] = explicit["gradient"] if "gradient" in explicit else first_compatible_loss(task, method, components)
+    names["loss"] = explicit["gradient"] if "gradient" in explicit else choose_compatible_loss(task, method, components)
     classes["loss"] = find_component(task, "loss", names["loss"])
     return names, classes
 
 
-def first_compatible_loss(task: Task, method: str, components: Mapping[str, Any]) -> str:
+def choose_compatible_loss(task: Task, method: str, components: Mapping[str, Any]) -> str:
     """Return the first of the method's losses that accepts the feedback of oracle and reinforcement."""
     reinforcement = components["reinforcement"]
-    feedback = reinforcement.feedback(components["oracle"].feedback(components["head"].is_discrete))
+    feedback = reinforcement.get_feedback(components["oracle"].get_feedback(components["head"].is_discrete))
     for name in find_method(method).losses:
         if feedback in REGISTRIES["loss"].get(name, task.components).accepts:
             return name
@@ -257,7 +257,7 @@ def first_compatible_loss(task: Task, method: str, components: Mapping[str, Any]
 
 def apply_settings(component: SettingsT, settings: Mapping[str, Any]) -> SettingsT:
     """Return the component with those of the settings that it declares."""
-    values = {name: settings[name] for name in declared_settings(type(component)) if name in settings}
+    values = {name: settings[name] for name in get_declared_settings(type(component)) if name in settings}
     return replace(component, **{name: to_plain_value(value) for name, value in values.items()})
 
 
@@ -274,7 +274,7 @@ def check_no_unused_settings(config: Config, given: Iterable[str]) -> None:
     """An `IdleError` for the first setting that was given and would have no effect."""
     effective = {*config.settings, *OPTION_NAMES.values()}
     if not config.update.uses_loss:
-        effective -= {"gradient", *declared_settings(type(config.loss))}
+        effective -= {"gradient", *get_declared_settings(type(config.loss))}
     for name in given:
         if name not in effective:
             raise_unused_setting(config, name)
@@ -283,7 +283,7 @@ def check_no_unused_settings(config: Config, given: Iterable[str]) -> None:
 def raise_unused_setting(config: Config, name: str) -> NoReturn:
     """Say why a setting has no effect on the run, and what it is a setting of."""
     idle = f"{to_flag(name)} has no effect on"
-    if not config.update.uses_loss and name in ("gradient", *declared_settings(type(config.loss))):
+    if not config.update.uses_loss and name in ("gradient", *get_declared_settings(type(config.loss))):
         raise UnusedSettingError(
             f"{idle} the update {config.update.name}; choose another --update, or leave it out", name
         )
@@ -291,10 +291,10 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
         (place, one.name)
         for place in REGISTRIES
         for one in iter_components(config.task, place)
-        if name in declared_settings(one)
+        if name in get_declared_settings(one)
     ]
     for place, option in OPTION_NAMES.items():
-        only = config.method_spec.allowed_components(place)
+        only = config.method_spec.list_allowed_components(place)
         owners = [owner for where, owner in found if where == place and (not only or owner in only)]
         if owners:
             now = f"the {option} {getattr(config, place).name}"
@@ -302,11 +302,11 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
             raise UnusedSettingError(f"{idle} {now}: {of}; choose that, or leave it out", name)
     if found:
         raise UnusedSettingError(f"{idle} the method {config.method}; choose another --method, or leave it out", name)
-    if any(name in declared_settings(head) for head in iter_heads()):
+    if any(name in get_declared_settings(head) for head in iter_heads()):
         kind = "a finite set" if config.has_discrete_actions else "vectors"
         of = f"{config.task.name}, whose actions are {kind}"
         raise UnusedSettingError(f"{idle} {of}; choose another task, or leave it out", name)
-    names = {one for task in all_tasks() for one in all_setting_names(task)}
+    names = {one for task in iter_tasks() for one in list_setting_names(task)}
     if name in names:
         raise UnusedSettingError(f"{idle} {config.task.name}; choose another task, or leave it out", name)
     where = f"'aggrevated train {config.task.name} --help' shows those that there are"
@@ -321,9 +321,11 @@ def list_component_types(task: Task) -> list[type[Settings]]:
     return [LoopSettings, type(task.problem), *on_shelves]
 
 
-def all_setting_names(task: Task) -> set[str]:
+def list_setting_names(task: Task) -> set[str]:
     """The names of all settings that a run of the task can have."""
-    return {name for one in list_component_types(task) for name in declared_settings(one)} | set(OPTION_NAMES.values())
+    return {name for one in list_component_types(task) for name in get_declared_settings(one)} | set(
+        OPTION_NAMES.values()
+    )
 
 
 def config_from_dict(facts: JsonDict, source: object, task: Task | None = None, trust_code: bool = False) -> Config:
@@ -365,6 +367,6 @@ def component_from_dict(task: Task, place: str, own: Settings | None, facts: Jso
     if own is None:
         own = (HEAD_REGISTRY.get(name) if place == "head" else find_component(task, place, name))()
     settings = {key: value for key, value in facts.items() if key != "name"}
-    if name != own.name or set(settings) != set(declared_settings(type(own))):
+    if name != own.name or set(settings) != set(get_declared_settings(type(own))):
         raise UsageError(f"{name} has other settings")
     return apply_settings(own, settings)

@@ -23,7 +23,7 @@ def describe_config(config: Config) -> list[str]:
 
 def describe_environment(world: CustomProblem) -> str:
     """What is seen and done there."""
-    raw = world.raw_translation
+    raw = world.raw_space_adapter
     seen = raw.observation_space.shape
     shown = f"pictures of {' x '.join(map(str, seen))}" if raw.is_image else f"{seen[0]} numbers"
     if world.observation_columns:
@@ -84,5 +84,5 @@ def describe_cost(config: Config) -> str:
 
 def describe_expert_test_episodes(world: CustomProblem) -> str:
     """That the expert may be tested on fewer."""
-    fewer = world.n_expert_test_episodes(0) < world.n_test_episodes
+    fewer = world.count_expert_test_episodes(0) < world.n_test_episodes
     return ", the expert on as many of them as take no more answers than training did" if fewer else ""

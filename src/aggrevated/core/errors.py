@@ -46,7 +46,7 @@ class UserCodeError(DataError):
         super().__init__(part, what, remedy, row, step, seed)
         self.part, self.what, self.remedy, self.row, self.step, self.seed = self.args
 
-    def at(self, row: int | None = None, step: int | None = None, seed: int | None = None) -> Self:
+    def add_position(self, row: int | None = None, step: int | None = None, seed: int | None = None) -> Self:
         """The same, with what is known better now of where it was."""
         then = self.row, self.step, self.seed
         now = (new if new is not None else old for new, old in zip((row, step, seed), then, strict=True))

@@ -35,14 +35,14 @@ def choose_thread_count() -> int:
 def describe_machine() -> dict[str, str | int]:
     """What the time that something took hangs on, and nothing that names it."""
     return {
-        "processor": processor_name(),
+        "processor": get_processor_name(),
         "cores": count_cores(),
         "system": platform.system(),
         "python": platform.python_version(),
     }
 
 
-def processor_name() -> str:
+def get_processor_name() -> str:
     """Its model, where the system tells; else what kind it is."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -19,7 +19,7 @@ from inspect import isabstract
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from aggrevated.core.errors import UsageError
-from aggrevated.core.settings import Settings, check_known, declared_settings, is_supported_type
+from aggrevated.core.settings import Settings, check_known, get_declared_settings, is_supported_type
 
 Kind = TypeVar("Kind", bound=Settings)
 
@@ -71,7 +71,7 @@ class Registry(Generic[Kind]):
             return f"calls itself {piece.name!r}"
         if "__dataclass_fields__" not in vars(piece) or isabstract(piece):
             return "is no frozen dataclass with all the methods of its kind"
-        wrong = [field for field in declared_settings(piece) if not is_supported_type(get_type_hints(piece)[field])]
+        wrong = [field for field in get_declared_settings(piece) if not is_supported_type(get_type_hints(piece)[field])]
         return f"has a setting {wrong[0]!r} of a type that has no option" if wrong else ""
 
 
@@ -85,14 +85,14 @@ def list_modules(folder: str) -> list[str]:
 TASKS = "aggrevated.tasks"  # the folder of the shipped tasks, and the group of those that other packages offer
 
 
-def builtin_tasks() -> dict[str, str]:
+def list_builtin_tasks() -> dict[str, str]:
     """The modules of the shipped tasks, by the tasks' names; none of them is imported."""
     return {module.rpartition(".")[2].replace("_", "-"): module for module in list_modules(TASKS)}
 
 
 def list_task_names() -> list[str]:
     """The names of all tasks there are."""
-    return [*builtin_tasks(), *find_entry_points(TASKS)]
+    return [*list_builtin_tasks(), *find_entry_points(TASKS)]
 
 
 SIBLING_PACKAGES = {  # folders of this repository, and the commands and tasks of the packages in them
@@ -120,11 +120,11 @@ def iter_components_in(values: Iterable[Any], base: type[Kind], module: str) -> 
 
 def find_entry_points(group: str) -> dict[str, EntryPoint]:
     """What installed packages offer, by name; nothing of it is imported."""
-    return {point.name: point for point in cached_entry_points(group, tuple(sys.path))}
+    return {point.name: point for point in read_entry_points(group, tuple(sys.path))}
 
 
 @lru_cache(maxsize=64)
-def cached_entry_points(group: str, path: tuple[str, ...]) -> EntryPoints:
+def read_entry_points(group: str, path: tuple[str, ...]) -> EntryPoints:
     """The entry points of a group of all packages on that path; reading them takes as long as a short import."""
     return entry_points(group=group)
 

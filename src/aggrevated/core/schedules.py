@@ -37,7 +37,7 @@ def lower_bounded(least: float, schedule: Schedule) -> Schedule:
     return lambda n: max(least, schedule(n))
 
 
-def value_at(value: float | Schedule, n: int) -> float:
+def evaluate_schedule(value: float | Schedule, n: int) -> float:
     """The value for n of a schedule, or of a number, which is the same for all n."""
     return value(n) if callable(value) else value
 

@@ -34,8 +34,8 @@ class Rule:
 MAX_COUNT = (
     1_000_000  # of what is counted, unless a rule says otherwise: no array of it, and no sum, is too large to be
 )
-WIDEST = 100_000  # of a layer
-WEIGHTS = 100_000_000  # between two layers
+MAX_LAYER_WIDTH = 100_000  # of a layer
+MAX_LAYER_WEIGHTS = 100_000_000  # between two layers
 
 
 def at_least(least: int, most: int = MAX_COUNT) -> Rule:
@@ -64,15 +64,16 @@ SEED = Rule(lambda value: 0 <= value < 2**63, "0 or more, and below 2^63")
 TRIALS = at_least(1, 10_000)  # runs side by side, or workers that do them
 LAYER_WIDTHS = Rule(
     lambda value: (
-        all(1 <= width <= WIDEST for width in value) and all(a * b <= WEIGHTS for a, b in itertools.pairwise(value))
+        all(1 <= width <= MAX_LAYER_WIDTH for width in value)
+        and all(a * b <= MAX_LAYER_WEIGHTS for a, b in itertools.pairwise(value))
     ),
-    f"widths of at least 1 and at most {WIDEST:,}, with at most {WEIGHTS:,} weights between two",
+    f"widths of at least 1 and at most {MAX_LAYER_WIDTH:,}, with at most {MAX_LAYER_WEIGHTS:,} weights between two",
 )
 
 
 def check_recurrent_width(hidden: tuple[int, ...], policy: str) -> None:
     """A `UsageError` unless it is one width, whose layer, four gates joined to all of it, has weights to count."""
-    most = math.isqrt(WEIGHTS // 4)
+    most = math.isqrt(MAX_LAYER_WEIGHTS // 4)
     rule = f"one width for the policy {policy}, of at most {most:,}"
     check_setting(len(hidden) == 1 and hidden[0] <= most, "hidden", hidden, rule)
 
@@ -119,7 +120,7 @@ class Settings:
         """
         return self
 
-    def implied_settings(self) -> Mapping[str, Any]:
+    def get_implied_settings(self) -> Mapping[str, Any]:
         """Settings of other pieces that follow from these, by name."""
         return {}
 
@@ -128,7 +129,7 @@ class Settings:
 
     def to_values(self) -> dict[str, Any]:
         """Its settings, by name."""
-        return {name: getattr(self, name) for name in declared_settings(type(self))}
+        return {name: getattr(self, name) for name in get_declared_settings(type(self))}
 
     def to_dict(self) -> dict[str, Any]:
         """For config.json: its name and its settings."""
@@ -144,13 +145,13 @@ class Settings:
                 has_exact_type(value, kinds[name]),
                 name,
                 repr(value),
-                WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]],
+                TYPE_DESCRIPTIONS[get_origin(kinds[name]) or kinds[name]],
             )
 
     def check_values(self) -> None:
         """Raise a `UsageError` for the first value that is of another type, or not what it must be."""
         self.check_types()
-        for name, declared in declared_settings(type(self)).items():
+        for name, declared in get_declared_settings(type(self)).items():
             declared.metadata["rule"].check(name, getattr(self, name))
 
     def __getstate__(self) -> Mapping[str, Any]:
@@ -158,12 +159,12 @@ class Settings:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-def declared_settings(piece: type[Settings]) -> dict[str, Field[Any]]:
+def get_declared_settings(piece: type[Settings]) -> dict[str, Field[Any]]:
     """The declared settings of a piece, by name; fields without words are no settings but parts."""
     return {f.name: f for f in fields(piece) if "words" in f.metadata}
 
 
-WORDS_OF_TYPES = {
+TYPE_DESCRIPTIONS = {
     int: "a whole number",
     float: "a number",
     bool: "True or False",
@@ -174,7 +175,7 @@ WORDS_OF_TYPES = {
 
 def is_supported_type(kind: Any) -> bool:
     """Whether a setting can be of that type."""
-    return (get_origin(kind) or kind) in WORDS_OF_TYPES
+    return (get_origin(kind) or kind) in TYPE_DESCRIPTIONS
 
 
 def has_exact_type(value: object, kind: Any) -> bool:
@@ -191,7 +192,7 @@ def parse_value(name: str, text: str, kind: Any) -> Any:
             return tuple(get_args(kind)[0](one) for one in text.split())
         return {"True": True, "False": False}[text] if kind is bool else kind(text)
     except (ValueError, KeyError) as error:
-        words = WORDS_OF_TYPES[get_origin(kind) or kind]
+        words = TYPE_DESCRIPTIONS[get_origin(kind) or kind]
         raise UsageError(f"{to_flag(name)} is {text!r}, but must be {words}") from error
 
 

@@ -26,7 +26,7 @@ class StopRequest:
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, self._take)
 
-    def end(self) -> None:
+    def restore_handlers(self) -> None:
         """Give them back."""
         if self._timer is not None:
             self._timer.cancel()
@@ -40,7 +40,7 @@ class StopRequest:
         assert self.signal is not None
         number = self.signal
         self.signal = None
-        self.end()
+        self.restore_handlers()
         signal.raise_signal(number)
         self.install_handlers()  # whoever was told does not want to stop
 
@@ -69,4 +69,4 @@ def defer_signals() -> Iterator[StopRequest]:
     try:
         yield stop
     finally:
-        stop.end()
+        stop.restore_handlers()

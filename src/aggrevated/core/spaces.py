@@ -18,9 +18,9 @@ from gymnasium.spaces.utils import flatdim, flatten
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
 
-COMBINATIONS = 4096  # of several discrete choices, at most
-PICTURE = 16_384  # numbers in a picture, at most: a step of a trajectory holds one
-LARGEST = 1_000_000  # numbers in a vector
+MAX_JOINT_ACTIONS = 4096  # of several discrete choices, at most
+MAX_IMAGE_SIZE = 16_384  # numbers in a picture, at most: a step of a trajectory holds one
+MAX_VECTOR_SIZE = 1_000_000  # numbers in a vector
 JsonDict = dict[str, Any]
 
 
@@ -80,7 +80,7 @@ class SpaceAdapter:
         assert isinstance(self.actions, MultiBinary)
         return (2,) * int(np.prod(self.actions.shape))
 
-    def vector(self, observation: Any) -> Array:
+    def to_vector(self, observation: Any) -> Array:
         """One observation of the environment as a vector, or as the picture that it is, in the environment's type."""
         if self.is_image:
             return np.asarray(observation)
@@ -100,7 +100,7 @@ class SpaceAdapter:
         """(what a learner sees of one observation or of a batch of them [n, ...], whether it is one alone)."""
         single = not is_batch(self.observations, observation)
         each = [observation] if single else split_batch(self.observations, observation)
-        return self.view(np.stack([self.vector(one) for one in each])), single
+        return self.view(np.stack([self.to_vector(one) for one in each])), single
 
     def clip_actions(self, actions: Array) -> Array:
         """Our vectors [n, A] or numbers [n], vectors clipped to the space and in its type."""
@@ -110,7 +110,7 @@ class SpaceAdapter:
         high = self.action_space.high
         return np.reshape(actions, (len(actions), -1)).clip(low, high).astype(self.actions.dtype)
 
-    def native(self, actions: Array) -> Array:
+    def to_native_actions(self, actions: Array) -> Array:
         """Our actions [n] or [n, A] as the environment takes them, [n, ...]: copies, which it is free to change."""
         if isinstance(self.actions, Box):
             return self.clip_actions(actions).reshape(len(actions), *self.actions.shape)
@@ -122,7 +122,7 @@ class SpaceAdapter:
         shape = (len(numbers), *(self.actions.shape or ()))
         return (several.reshape(shape) + start).astype(self.actions.dtype)
 
-    def ours(self, actions: Any) -> Array:
+    def to_learner_actions(self, actions: Any) -> Array:
         """The environment's actions [n, ...] as ours, [n] or [n, A]; a `ValueError` where they are none of its own."""
         given = np.asarray(actions)
         n = len(given)
@@ -144,7 +144,7 @@ class SpaceAdapter:
         return {**spaces, "columns": columns, **listed}
 
     @classmethod
-    def from_facts(cls, facts: JsonDict, source: object) -> SpaceAdapter:
+    def from_dict(cls, facts: JsonDict, source: object) -> SpaceAdapter:
         """What `facts` gave; a `DataError` that names the source where it was not that."""
         try:
             mean, scale = (None if facts[k] is None else np.array(facts[k], np.float64) for k in ("mean", "scale"))
@@ -168,9 +168,9 @@ def check_supported_space(observations: Space[Any], actions: Space[Any], name: s
     """A `UsageError` where a policy cannot read such observations or choose such actions, and what to do about it."""
     if is_image(observations):
         size = int(np.prod(observations.shape or ()))
-        if size > PICTURE:
+        if size > MAX_IMAGE_SIZE:
             raise UsageError(
-                f"{name} shows pictures of {size:,} numbers, and {PICTURE:,} are the most: wrap it in "
+                f"{name} shows pictures of {size:,} numbers, and {MAX_IMAGE_SIZE:,} are the most: wrap it in "
                 "gymnasium.wrappers.GrayscaleObservation and ResizeObservation"
             )
     elif not observations.is_np_flattenable:
@@ -178,8 +178,10 @@ def check_supported_space(observations: Space[Any], actions: Space[Any], name: s
             f"{name} has observations of type {type(observations).__name__}, of which no vector can be made: wrap it "
             "in gymnasium.wrappers.TransformObservation so that they are a Box, Discrete, Tuple or Dict"
         )
-    elif not 0 < flatdim(observations) <= LARGEST:
-        raise UsageError(f"{name} shows vectors of {flatdim(observations):,} numbers; wrap it to show 1 to {LARGEST:,}")
+    elif not 0 < flatdim(observations) <= MAX_VECTOR_SIZE:
+        raise UsageError(
+            f"{name} shows vectors of {flatdim(observations):,} numbers; wrap it to show 1 to {MAX_VECTOR_SIZE:,}"
+        )
     if isinstance(actions, Box):
         if actions.dtype.kind not in "fiu" or not actions.shape or not np.prod(actions.shape):
             raise UsageError(f"{name} has actions of type {actions}: wrap it to make them vectors of numbers")
@@ -190,9 +192,9 @@ def check_supported_space(observations: Space[Any], actions: Space[Any], name: s
             if isinstance(actions, MultiDiscrete)
             else 2.0 ** count_choices(actions)
         )
-        if count > COMBINATIONS:
+        if count > MAX_JOINT_ACTIONS:
             raise UsageError(
-                f"{name} has {count:,.0f} combinations of actions, and {COMBINATIONS:,} are the most: wrap it in "
+                f"{name} has {count:,.0f} combinations of actions, and {MAX_JOINT_ACTIONS:,} are the most: wrap it in "
                 "gymnasium.wrappers.TransformAction with fewer choices, or with a Box"
             )
     elif not isinstance(actions, Discrete):
@@ -277,7 +279,7 @@ def space_from_dict(facts: Mapping[str, Any]) -> Space[Any]:
     if kind == "Box":
         shape = tuple(map(int, facts["shape"]))
         dtype = np.dtype(facts["dtype"])
-        if dtype.kind not in "fiub" or not 0 <= int(np.prod(shape)) <= LARGEST:
+        if dtype.kind not in "fiub" or not 0 <= int(np.prod(shape)) <= MAX_VECTOR_SIZE:
             raise ValueError("a Box of an unusual type")
         return Box(
             bounds_from_list(facts["low"], shape, dtype),

@@ -63,11 +63,11 @@ def call_user_code(part: str, method: str, call: Callable[[], R], answers: int =
         raise UserCodeError(part, f"had not answered {method} after {limit:g} seconds", remedy) from error
     except Exception as error:
         said = " ".join(str(error).split())[:MAX_MESSAGE_LENGTH]
-        what = f"raised {type(error).__name__}{f': {said}' if said else ''} ({error_location(error)})"
+        what = f"raised {type(error).__name__}{f': {said}' if said else ''} ({format_error_location(error)})"
         raise UserCodeError(part, what, f"mend its {method}") from error
 
 
-def error_location(error: Exception) -> str:
+def format_error_location(error: Exception) -> str:
     """The file and the line where it was raised."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(frame.filename).name}, line {frame.lineno}"
@@ -83,10 +83,10 @@ def interrupt_after(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def over(number: int, frame: FrameType | None) -> NoReturn:
+    def raise_time_limit_exceeded(number: int, frame: FrameType | None) -> NoReturn:
         raise TimeLimitExceeded
 
-    before = signal.signal(signal.SIGALRM, over)
+    before = signal.signal(signal.SIGALRM, raise_time_limit_exceeded)
     began = time.monotonic()
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
@@ -108,7 +108,7 @@ def add_error_position(
     except UserCodeError as error:
         row = error.row if error.row is None or rows is None else int(rows[error.row])
         seed = None if seeds is None or row is None else int(seeds[row])
-        raise error.at(row, step, seed) from error.__cause__
+        raise error.add_position(row, step, seed) from error.__cause__
 
 
 def to_array(part: str, what: str, given: Any, remedy: str) -> Array:

@@ -53,14 +53,14 @@ def recommend(patient: Examination, findings: Sequence[Finding]) -> Recommendati
     options: dict[str, Any] = {}
     config = patient.config
     doubted = any(one.check in DOUBT and one.verdict in ("fault", "warning") for one in findings)
-    only_acts = not patient.knows
+    only_acts = not patient.capability
     if method in ("aggrevated", "loki") and config.oracle.name != "monte-carlo" and (doubted or only_acts):
         options["oracle"] = "monte-carlo"
         why += "; what it says is not relied on: it is rolled out" if doubted else "; it only acts: it is rolled out"
     if patient.problem.seen_by_expert is not None and config.policy.name == "mlp":
         options["policy"] = "lstm"
         why += "; the learner sees less than the expert, and needs a memory"
-    command = training_command(patient, method, options)
+    command = format_training_command(patient, method, options)
     parts, minutes = estimate_run_cost(patient, options.get("oracle", config.oracle.name))
     return Recommendation(method, options, command, why, sum(parts.values()), minutes, parts)
 
@@ -75,16 +75,22 @@ def choose_method(patient: Examination, findings: Sequence[Finding]) -> tuple[st
     unequal = room.numbers.get("share_of_costliest_tenth", [1.0])[0] if room else 1.0
     settled = room is not None and room.verdict == "fine"
     surpassed = bool(room and room.numbers.get("surpassed", [0.0])[0])
-    if not patient.knows and unequal < ALIKE and settled and not surpassed and patient.problem.seen_by_expert is None:
+    if (
+        not patient.capability
+        and unequal < ALIKE
+        and settled
+        and not surpassed
+        and patient.problem.seen_by_expert is None
+    ):
         return "dagger", "mistakes cost about alike and there is little to win over the expert: advice is enough"
     if surpassed:
         return "aggrevated", "the expert can be surpassed, and costs say where"
     return "aggrevated", f"mistakes differ in cost: the costliest tenth of them is {unequal:.0%} of it all"
 
 
-def training_command(patient: Examination, method: str, options: dict[str, Any]) -> str:
+def format_training_command(patient: Examination, method: str, options: dict[str, Any]) -> str:
     """What to type."""
-    given = non_default_problem_settings(patient)
+    given = collect_non_default_settings(patient)
     words = ["aggrevated", "train", patient.config.task.name]
     if method != "aggrevated":
         words += ["--method", method]
@@ -97,7 +103,7 @@ def training_command(patient: Examination, method: str, options: dict[str, Any])
     return shlex.join(words)
 
 
-def non_default_problem_settings(patient: Examination) -> dict[str, Any]:
+def collect_non_default_settings(patient: Examination) -> dict[str, Any]:
     """The settings of the world that are not those that the task has by itself."""
     config = patient.config
     try:
@@ -118,7 +124,7 @@ def estimate_run_cost(patient: Examination, oracle: str) -> tuple[dict[str, int]
     loop = patient.config.loop
     world = patient.problem
     space = patient.simulator.action_space
-    length = float(patient.of_expert.mask.sum(axis=1).mean())
+    length = float(patient.expert_trajectories.mask.sum(axis=1).mean())
     rolled_in = loop.iterations * loop.trajectories * length
     validated = loop.iterations / loop.validate_every * world.validation_episodes * length
     asked = 0.0
@@ -129,7 +135,7 @@ def estimate_run_cost(patient: Examination, oracle: str) -> tuple[dict[str, int]
         actions = min(int(space.n), MAX_ACTIONS * 4) if isinstance(space, Discrete) else 2
         asked = loop.iterations * loop.trajectories * steps * actions * length / 2 * settings.query_rollouts
     tested = 2 * world.n_test_episodes * length
-    by_policy, by_expert = patient.pace
+    by_policy, by_expert = patient.steps_per_second
     minutes = ((rolled_in + validated + tested) / by_policy + asked / by_expert) / 60
     parts = {"roll-ins": rolled_in, "oracle": asked, "validation": validated, "test": tested}
     return {name: int(steps) for name, steps in parts.items()}, minutes
@@ -188,16 +194,16 @@ def diagnose(
     with single_thread():
         try:
             name = patient.expert.name
-            _ = patient.of_expert, patient.of_random, patient.of_first
+            _ = patient.expert_trajectories, patient.random_trajectories, patient.first_policy_trajectories
         except UsageError:
             raise
         except AggrevatedError as error:
             return Diagnosis(
-                config.task.name, "", (failed_check("parts", error),), None, None, time.monotonic() - began
+                config.task.name, "", (make_failed_finding("parts", error),), None, None, time.monotonic() - began
             )
         for place, (check, look) in enumerate(CHECKS.items()):
             progress(place, len(CHECKS), check)
-            if watch.seconds() > 2 * seconds:
+            if watch.measure_seconds() > 2 * seconds:
                 findings.append(Finding(check, "unknown", f"there was no time left for {check}; give more --seconds"))
             else:
                 findings += run_check(check, look, patient)
@@ -209,7 +215,7 @@ def diagnose(
     return Diagnosis(config.task.name, name, tuple(findings), advice, views, time.monotonic() - began)
 
 
-def failed_check(check: str, error: AggrevatedError) -> Finding:
+def make_failed_finding(check: str, error: AggrevatedError) -> Finding:
     """What went wrong, and the remedy that it comes with."""
     what, _, remedy = str(error).rpartition("; ")
     return Finding(check, "fault", what or remedy, remedy if what else "")
@@ -222,7 +228,7 @@ def run_check(check: str, look: Check, patient: Examination) -> list[Finding]:
     except UsageError as error:
         return [Finding(check, "unknown", str(error))]
     except AggrevatedError as error:
-        return [failed_check(check, error)]
+        return [make_failed_finding(check, error)]
     except RECOVERABLE_ERRORS as error:
         sentence = f"{display_name(patient.expert)} could not be looked at for {check}: {type(error).__name__}: {error}"
         return [Finding(check, "unknown", sentence)]

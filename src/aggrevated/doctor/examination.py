@@ -19,7 +19,7 @@ from aggrevated.core.user_code import call_user_code, check_finite, check_numeri
 from aggrevated.doctor.probes import (
     DiscountedRollouts,
     UniformActor,
-    action_bounds,
+    find_action_bounds,
     run_discounted_rollouts,
 )
 from aggrevated.doctor.time_budget import run_largest_affordable
@@ -109,7 +109,7 @@ class Examination:
         return tuple(sorted({*DISCOUNTS, self.discount}))
 
     @cached_property
-    def knows(self) -> str:
+    def capability(self) -> str:
         """By which method the expert tells costs: q, q_of, v, or none."""
         if isinstance(self.expert, DiscreteQExpert):
             return "q"
@@ -117,66 +117,76 @@ class Examination:
             return "q_of"
         return "v" if isinstance(self.expert, StateValueExpert) else ""
 
-    def seeds(self, part: int, count: int) -> Array:
+    def make_seeds(self, part: int, count: int) -> Array:
         """Of episodes that nothing else is done with."""
         return derive_seeds(self.seed, SeedPurpose.EXAMINATION, part, count)
 
-    def rolled_in(self, mixture: RollInPolicy, part: int, share: float) -> Trajectories:
-        roll_in(self.simulator, mixture, self.seeds(part, 1))  # what is compiled or loaded first shall not count
+    def roll_in_affordable(self, mixture: RollInPolicy, part: int, share: float) -> Trajectories:
+        roll_in(self.simulator, mixture, self.make_seeds(part, 1))  # what is compiled or loaded first shall not count
         return run_largest_affordable(
-            lambda n: roll_in(self.simulator, mixture, self.seeds(part, n)), self.episodes, share * self.seconds
+            lambda n: roll_in(self.simulator, mixture, self.make_seeds(part, n)), self.episodes, share * self.seconds
         )
 
     @cached_property
-    def of_expert(self) -> Trajectories:
-        return self.rolled_in(RollInPolicy(self.expert, None, 1.0), 0, EXPERT)
+    def expert_trajectories(self) -> Trajectories:
+        return self.roll_in_affordable(RollInPolicy(self.expert, None, 1.0), 0, EXPERT)
 
     @cached_property
-    def of_first(self) -> Trajectories:
+    def first_policy_trajectories(self) -> Trajectories:
         policy = build_policy(self.config)
         self.config.built_problem.prepare(policy)
-        return self.rolled_in(RollInPolicy(None, policy.actor()), 0, FIRST)
+        return self.roll_in_affordable(RollInPolicy(None, policy.actor()), 0, FIRST)
 
     @cached_property
-    def of_random(self) -> Trajectories:
+    def random_trajectories(self) -> Trajectories:
         actor: Actor = UniformActor(self.simulator.action_space)
-        return self.rolled_in(RollInPolicy(None, actor), 0, RANDOM)
+        return self.roll_in_affordable(RollInPolicy(None, actor), 0, RANDOM)
 
     @cached_property
-    def probed(self) -> tuple[Probes, DiscountedRollouts]:
+    def probe_rollouts(self) -> tuple[Probes, DiscountedRollouts]:
         """The probes, and what it costs to take each of their actions and then to follow the expert."""
 
         def work(n: int) -> tuple[Probes, DiscountedRollouts]:
-            probes = self.probes(n)
+            probes = self.sample_probes(n)
             at = probes.states[probes.probe], probes.times[probes.probe]
             return probes, run_discounted_rollouts(self.simulator, self.expert, *at, probes.action, self.discounts)
 
         return run_largest_affordable(work, PROBES, ROLL_OUTS * self.seconds)
 
-    def probes(self, count: int) -> Probes:
+    def sample_probes(self, count: int) -> Probes:
         """Half of them where the expert comes to, half where the first policy does; few of one episode."""
-        parts = [sample_steps(of, -(-count // 2), self.seed) for of in (self.of_expert, self.of_first)]
+        parts = [
+            sample_steps(of, -(-count // 2), self.seed)
+            for of in (self.expert_trajectories, self.first_policy_trajectories)
+        ]
         lanes, times = (np.concatenate([part[i] for part in parts]) for i in range(2))
         sizes = [len(part[0]) for part in parts]
         by_expert = np.repeat([True, False], sizes)
         states = np.concatenate(
-            [of.states[k, t] for of, (k, t) in zip((self.of_expert, self.of_first), parts, strict=True)]
+            [
+                of.states[k, t]
+                for of, (k, t) in zip((self.expert_trajectories, self.first_policy_trajectories), parts, strict=True)
+            ]
         )
-        own = self.acting(states, times)
-        probe, action, is_own = self.tried(states, own)
-        return Probes(states, times, lanes + ~by_expert * self.of_expert.count, by_expert, probe, action, is_own)
+        own = self.query_actions_at(states, times)
+        probe, action, is_own = self.list_tried_actions(states, own)
+        return Probes(
+            states, times, lanes + ~by_expert * self.expert_trajectories.count, by_expert, probe, action, is_own
+        )
 
-    def acting(self, states: Array, times: Array) -> Array:
+    def query_actions_at(self, states: Array, times: Array) -> Array:
         """What the expert does in each of the states, at its own time."""
         space = self.simulator.action_space
-        parts = [(rows, query_actions(self.expert, states[rows], int(t), space)) for t, rows in rows_by_time(times)]
+        parts = [
+            (rows, query_actions(self.expert, states[rows], int(t), space)) for t, rows in group_rows_by_time(times)
+        ]
         first = parts[0][1]
         out = np.zeros((len(states), *first.shape[1:]), first.dtype)
         for rows, actions in parts:
             out[rows] = actions
         return out
 
-    def tried(self, states: Array, own: Array) -> tuple[Array, Array, Array]:
+    def list_tried_actions(self, states: Array, own: Array) -> tuple[Array, Array, Array]:
         """(probe [m], action [m, ...], own [m]): the expert's own action first, then others."""
         space = self.simulator.action_space
         rng = np.random.default_rng(self.seed)
@@ -191,78 +201,78 @@ class Examination:
             legal[np.arange(n), own] = True
             probe, action = np.nonzero(legal)
             return probe, action, action == own[probe]
-        low, high = action_bounds(space)
+        low, high = find_action_bounds(space)
         nudged = own[:, None] + NUDGE * (high - low) / 2 * rng.standard_normal((n, 4, len(low)))
         several = np.concatenate([own[:, None], nudged.clip(low, high)], axis=1)
         return np.repeat(np.arange(n), 5), several.reshape(n * 5, -1), np.tile([True] + [False] * 4, n)
 
     @cached_property
-    def believed(self) -> Array:
+    def predicted_costs(self) -> Array:
         """[m]: what the expert believes that each tried action costs; of experts with V only that of their own."""
-        probes, _ = self.probed
-        return self.costs(probes.states, probes.probe, probes.action)
+        probes, _ = self.probe_rollouts
+        return self.query_costs(probes.states, probes.probe, probes.action)
 
-    def costs(self, states: Array, which: Array, actions: Array) -> Array:
+    def query_costs(self, states: Array, which: Array, actions: Array) -> Array:
         """[m]: Q by the expert in the states [n, ...] of the actions [m] in those that `which` names, or V."""
         space = self.simulator.action_space
-        if self.knows == "q" and isinstance(space, Discrete):
+        if self.capability == "q" and isinstance(space, Discrete):
             assert isinstance(self.expert, DiscreteQExpert)
             every = query_q_values(self.expert, states, int(space.n))
             return np.asarray(every[which, actions], float)
-        if self.knows == "q_of":
+        if self.capability == "q_of":
             part = f"the expert {self.expert.name}"
             said = call_user_code(part, "q_of", lambda: self.expert.q_of(states[which], actions), len(which))  # type: ignore[attr-defined]
             said = check_numeric_array(part, "costs-to-go", said, (len(which),), "mend its q_of")
             return np.asarray(check_finite(part, "costs-to-go", said, "check its weights"), float)
-        return np.asarray(self.values(states)[which], float)
+        return np.asarray(self.query_values(states)[which], float)
 
-    def values(self, states: Array) -> Array:
+    def query_values(self, states: Array) -> Array:
         """[n]: V by the expert."""
         if isinstance(self.expert, StateValueExpert):
             return np.asarray(query_state_values(self.expert, states), float)
-        if self.knows == "q":
+        if self.capability == "q":
             assert isinstance(self.expert, DiscreteQExpert)
             return np.asarray(query_q_values(self.expert, states).min(axis=1), float)
-        if self.knows == "q_of":
+        if self.capability == "q_of":
             own = query_actions(self.expert, states, 0, self.simulator.action_space)
-            return self.costs(states, np.arange(len(states)), own)
+            return self.query_costs(states, np.arange(len(states)), own)
         raise UsageError(f"the expert {self.expert.name} tells no costs; give it a method q or v")
 
     @cached_property
-    def foreseen(self) -> Array:
+    def lookahead_costs(self) -> Array:
         """[m]: c + γ V(s') of each tried action, by one step of the simulator and the expert's own V."""
-        probes, rolled = self.probed
+        probes, rolled = self.probe_rollouts
         chance = find_reseedable(self.simulator)
-        total = self.looked_ahead(rolled.first_cost, rolled.first_done, rolled.following)
+        total = self.compute_lookahead_costs(rolled.first_cost, rolled.first_done, rolled.following)
         for luck in range(1, SEEDS_PER_STEP if chance is not None else 1):
             assert chance is not None
-            fresh = self.seeds(100 + luck, len(probes.states))
+            fresh = self.make_seeds(100 + luck, len(probes.states))
             states = chance.reseed(probes.states, fresh)[probes.probe]
             following, cost, done = self.simulator.step(states, probes.action)
-            total = total + self.looked_ahead(cost, done, following)
+            total = total + self.compute_lookahead_costs(cost, done, following)
         return total / (SEEDS_PER_STEP if chance is not None else 1)
 
-    def looked_ahead(self, cost: Array, done: Array, following: Array) -> Array:
+    def compute_lookahead_costs(self, cost: Array, done: Array, following: Array) -> Array:
         value = np.zeros(len(cost))
         if not done.all():
-            value[~done] = self.values(following[~done])
+            value[~done] = self.query_values(following[~done])
         return np.asarray(cost + self.discount * value)
 
     @cached_property
-    def usual_cost(self) -> float:
+    def mean_step_cost(self) -> float:
         """Of one step of the expert."""
-        return float(self.of_expert.costs[self.of_expert.mask].mean())
+        return float(self.expert_trajectories.costs[self.expert_trajectories.mask].mean())
 
     @cached_property
-    def pace(self) -> tuple[float, float]:
+    def steps_per_second(self) -> tuple[float, float]:
         """Simulator steps per second of (episodes of a policy, roll-outs of the expert)."""
         began = time.perf_counter()
         policy = build_policy(self.config)
         self.config.built_problem.prepare(policy)
-        found = roll_in(self.simulator, RollInPolicy(None, policy.actor()), self.seeds(1, 16))
+        found = roll_in(self.simulator, RollInPolicy(None, policy.actor()), self.make_seeds(1, 16))
         by_policy = found.simulator_steps / max(time.perf_counter() - began, 1e-6)
         began = time.perf_counter()
-        probes = self.probes(16)
+        probes = self.sample_probes(16)
         at = probes.states[probes.probe], probes.times[probes.probe]
         rolled = run_discounted_rollouts(self.simulator, self.expert, *at, probes.action, (1.0,))
         return by_policy, int(rolled.left.sum()) / max(time.perf_counter() - began, 1e-6)
@@ -276,6 +286,6 @@ def sample_steps(of: Trajectories, count: int, seed: int) -> tuple[Array, Array]
     return lanes, (rng.random(count) * lengths[lanes]).astype(int)
 
 
-def rows_by_time(times: Array) -> list[tuple[int, Array]]:
+def group_rows_by_time(times: Array) -> list[tuple[int, Array]]:
     """(t, the rows at t) for each time."""
     return [(int(t), np.flatnonzero(times == t)) for t in np.unique(times)]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import ranks
+from aggrevated.core.statistics import compute_ranks
 from aggrevated.storage import JsonDict
 
 Verdict = Literal["fine", "warning", "fault", "unknown"]
@@ -60,7 +60,7 @@ class BootstrapEstimate:
     def __str__(self) -> str:
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
-    def as_list(self) -> list[float]:
+    def to_list(self) -> list[float]:
         """[value, low, high], for JSON."""
         return [self.value, self.low, self.high]
 
@@ -81,7 +81,7 @@ def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Bo
     return BootstrapEstimate(found, float(low), float(high))
 
 
-def correlation(x: Array, y: Array) -> float:
+def compute_correlation(x: Array, y: Array) -> float:
     """Pearson's; NaN where one of them does not vary."""
     x = x - x.mean()
     y = y - y.mean()
@@ -91,7 +91,7 @@ def correlation(x: Array, y: Array) -> float:
 
 def rank_correlation(x: Array, y: Array) -> float:
     """Spearman's."""
-    return correlation(ranks(x), ranks(y))
+    return compute_correlation(compute_ranks(x), compute_ranks(y))
 
 
 def estimate_mean(values: Array) -> BootstrapEstimate:

@@ -154,10 +154,10 @@ def report_lines(diagnosis: Diagnosis) -> list[str]:
     remedies = [f"- {one.check}: {one.remedy}" for one in diagnosis.findings if one.remedy]
     if remedies:
         found += ["", "What to do:", *remedies]
-    return [*found, "", describe_verdict(diagnosis), *recommendation_lines(diagnosis)]
+    return [*found, "", describe_verdict(diagnosis), *format_recommendation_lines(diagnosis)]
 
 
-def recommendation_lines(diagnosis: Diagnosis) -> list[str]:
+def format_recommendation_lines(diagnosis: Diagnosis) -> list[str]:
     """The command, why, and what it will take."""
     one = diagnosis.recommendation
     if one is None:
@@ -215,7 +215,7 @@ def render_html(diagnosis: Diagnosis, picture: Path) -> str:
     if diagnosis.views is not None:
         data = base64.b64encode(picture.read_bytes()).decode()
         drawn = f'<img alt="returns, costs said and paid, headroom" src="data:image/png;base64,{data}">'
-    said = escape("\n".join(recommendation_lines(diagnosis)))
+    said = escape("\n".join(format_recommendation_lines(diagnosis)))
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         f"<style>{STYLE}</style></head><body>",

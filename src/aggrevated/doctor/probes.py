@@ -15,7 +15,7 @@ from aggrevated.experts import Expert
 from aggrevated.experts.checked import query_actions
 from aggrevated.kernels.elementary_functions import gumbel
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import checked_step
+from aggrevated.simulators.checked import step_and_check
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class DiscountedRollouts:
     first_cost: Array  # [n]
     first_done: Array  # [n] bool
 
-    def by(self, discount: float) -> Array:
+    def get_costs(self, discount: float) -> Array:
         """[n]: the costs with this discount."""
         found: Array = self.costs[self.discounts.index(discount)]
         return found
 
-    def going_on(self, discount: float, usual: float) -> Array:
+    def estimate_infinite_costs(self, discount: float, usual: float) -> Array:
         """[n]: the same if those that the horizon cut went on for ever at the usual cost of a step."""
         if discount == 1.0:
-            return self.by(discount)
-        return self.by(discount) + self.cut * discount**self.left * usual / (1.0 - discount)
+            return self.get_costs(discount)
+        return self.get_costs(discount) + self.cut * discount**self.left * usual / (1.0 - discount)
 
 
 def run_discounted_rollouts(
@@ -51,7 +51,7 @@ def run_discounted_rollouts(
     costs = np.zeros((len(discounts), n))
     left = np.zeros(n, int)
     cut = np.zeros(n, bool)
-    following, cost, done = checked_step(simulator, states, first)
+    following, cost, done = step_and_check(simulator, states, first)
     first_cost = cost
     first_done = done
     afterwards = following
@@ -68,7 +68,7 @@ def run_discounted_rollouts(
         rows = lanes[here]
         with add_error_position(rows=rows, step=t):
             action = query_actions(expert, state[here], t, space)
-            following, cost, done = checked_step(simulator, state[here], action)
+            following, cost, done = step_and_check(simulator, state[here], action)
         weight[:, rows] *= np.array(discounts)[:, None]
         costs[:, rows] += weight[:, rows] * cost
         left[rows] += 1
@@ -108,12 +108,12 @@ class UniformActor:
         if isinstance(self.space, Discrete):
             chosen: Array = (drawn if legal is None else np.where(legal, drawn, -np.inf)).argmax(axis=1)
             return chosen
-        low, high = action_bounds(self.space)
+        low, high = find_action_bounds(self.space)
         vectors: Array = low + (high - low) * drawn
         return vectors
 
 
-def action_bounds(space: Box) -> tuple[Array, Array]:
+def find_action_bounds(space: Box) -> tuple[Array, Array]:
     """(low, high) [A], where there are none some that are usual."""
     low = np.asarray(space.low, float).ravel()
     high = np.asarray(space.high, float).ravel()

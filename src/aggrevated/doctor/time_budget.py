@@ -22,7 +22,7 @@ class CpuTimer:
         self.worked = time.process_time()
         self.began = time.monotonic()
 
-    def seconds(self) -> float:
+    def measure_seconds(self) -> float:
         return max(time.process_time() - self.worked, (time.monotonic() - self.began) / BESIDE)
 
 
@@ -33,7 +33,7 @@ def run_largest_affordable(work: Callable[[int], R], most: int, seconds: float) 
     while True:
         watch = CpuTimer()
         found = work(n)
-        took = watch.seconds()
+        took = watch.measure_seconds()
         left -= took
         fits = int(n * left / max(took, 1e-6))
         if n < LEAST and LEAST * took / n < PATIENCE * seconds:

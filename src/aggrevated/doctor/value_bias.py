@@ -23,15 +23,15 @@ class ValueBias:
 
 def estimate_value_bias(patient: Examination) -> ValueBias:
     """Where the expert itself comes to, and takes its own action."""
-    probes, rolled = patient.probed
-    rows = np.flatnonzero(probes.own & probes.in_view & np.isfinite(rolled.by(1.0)))
-    usual = patient.usual_cost
+    probes, rolled = patient.probe_rollouts
+    rows = np.flatnonzero(probes.own & probes.in_view & np.isfinite(rolled.get_costs(1.0)))
+    usual = patient.mean_step_cost
     fits = {}
     for discount in patient.discounts:
-        fits[discount, False] = rolled.by(discount)[rows]
+        fits[discount, False] = rolled.get_costs(discount)[rows]
         if discount < 1:
-            fits[discount, True] = rolled.going_on(discount, usual)[rows]
-    said = patient.believed[rows]
+            fits[discount, True] = rolled.estimate_infinite_costs(discount, usual)[rows]
+    said = patient.predicted_costs[rows]
     own = patient.discount
     ways = [way for way in fits if way[0] == own]
     nearest = min(ways, key=lambda way: mean_squared_error(said, fits[way]))

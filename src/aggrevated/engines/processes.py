@@ -47,7 +47,7 @@ class Worker:
         self.kept |= set(new)
         self.common = common
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Kill it, if it is still there."""
         self.process.join(timeout=0.1)  # one that is ending by itself has an exit code of its own
         self.process.kill()
@@ -75,13 +75,13 @@ class ProcessEngine:
         ended = 0
         self._maps += 1
 
-        def give(worker: Worker, job: int) -> None:
+        def send_job(worker: Worker, job: int) -> None:
             worker.send(self._maps, data, kept, items[job])
 
         try:
             while ended < len(items):
-                self._hand_out(todo, give, lost)
-                for worker in self._ready():
+                self._dispatch_jobs(todo, send_job, lost)
+                for worker in self._wait_for_replies():
                     came = read_reply(worker)
                     assert worker.job is not None
                     if came is None:
@@ -100,7 +100,7 @@ class ProcessEngine:
             raise
         return results
 
-    def _hand_out(self, todo: deque[int], give: Callable[[Worker, int], None], lost: list[int]) -> None:
+    def _dispatch_jobs(self, todo: deque[int], give: Callable[[Worker, int], None], lost: list[int]) -> None:
         """Give jobs to workers that have none; there are as many workers as there is work for."""
         idle = deque(worker for worker in self._team if worker.job is None)
         while todo and (idle or len(self._team) < self.workers):
@@ -112,7 +112,7 @@ class ProcessEngine:
             except (BrokenPipeError, ConnectionResetError):  # it was killed while it waited
                 self._replace(worker, todo, lost)
 
-    def _ready(self) -> list[Worker]:
+    def _wait_for_replies(self) -> list[Worker]:
         """The workers with a job that have answered, or that are gone."""
         busy = {worker.line: worker for worker in self._team if worker.job is not None}
         return [busy[cast(Connection, line)] for line in wait(list(busy), timeout=SECONDS)]
@@ -121,7 +121,7 @@ class ProcessEngine:
         job = worker.job
         assert job is not None
         lost[job] += 1
-        worker.end()
+        worker.stop()
         self._team.remove(worker)
         if lost[job] >= WORKER_START_TIMEOUT:
             raise AggrevatedError(
@@ -156,7 +156,7 @@ class ProcessEngine:
         for worker in self._team if gently else ():
             worker.process.join(max(0.0, until - time.monotonic()))
         for worker in self._team:
-            worker.end()
+            worker.stop()
         self._team.clear()
 
     def __enter__(self) -> ProcessEngine:

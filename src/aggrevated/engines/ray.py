@@ -159,11 +159,11 @@ def run_remote_job(common: tuple[tuple[str, ...], bytes], refs: dict[str, Any], 
     os.environ[THREADS_VARIABLE] = "1"
     with single_thread():
 
-        def job() -> Any:
+        def run_job() -> Any:
             function, shared = deserialize(data, lambda name: fetch_cached_object(name, refs))
             return function(shared, deserialize(item, raise_no_cached_object))
 
-        return make_reply(job)
+        return make_reply(run_job)
 
 
 def fetch_cached_object(name: str, refs: dict[str, Any]) -> CachedObject[Any]:

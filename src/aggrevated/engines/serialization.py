@@ -25,7 +25,7 @@ class CachedObject(Generic[T]):
     def __deepcopy__(self, memo: object) -> CachedObject[T]:
         return self  # it does not change
 
-    def parcels(self) -> tuple[str, dict[str, bytes]]:
+    def to_parcels(self) -> tuple[str, dict[str, bytes]]:
         """(a name that belongs to its contents, all that travels by name: what is kept in it, and last it itself)."""
         if self._parcels is None:
             data, inside = serialize(self.value)
@@ -44,7 +44,7 @@ class Serializer(cloudpickle.Pickler):  # type: ignore[misc]
     def persistent_id(self, value: Any) -> str | None:
         if not isinstance(value, CachedObject):
             return None
-        name, parcels = value.parcels()
+        name, parcels = value.to_parcels()
         self.kept.update(parcels)
         return name
 

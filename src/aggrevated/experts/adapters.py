@@ -64,13 +64,13 @@ def as_expert(given: Any, simulator: Simulator, name: str | None = None) -> Expe
     if is_module(given):
         from aggrevated.experts.torch_modules import ModuleExpert, ModuleOutputs
 
-        return ModuleExpert(called, ModuleOutputs.of(f"the expert {called}", given), simulator)
+        return ModuleExpert(called, ModuleOutputs.from_module(f"the expert {called}", given), simulator)
     if callable(given):
         return AdaptedExpert(called, 1.0, act=adapt_act(given, simulator, called))
     raise UsageError(f"{type(given).__name__} {given!r:.80} is no expert: give {ACCEPTED_EXPERTS}")
 
 
-def expert_capability(expert: Expert) -> str:
+def get_expert_capability(expert: Expert) -> str:
     """The highest rung that it stands on: "q", "q_of", "v" or "act"."""
     if isinstance(expert, DiscreteQExpert):
         return "q"
@@ -94,7 +94,7 @@ def expert_from_q_function(given: QFunction, simulator: Simulator, called: str) 
     if is_module(given.given):
         from aggrevated.experts.torch_modules import ModuleOutputs
 
-        outputs = ModuleOutputs.of(f"the expert {called}", cast(Any, given.given))
+        outputs = ModuleOutputs.from_module(f"the expert {called}", cast(Any, given.given))
     return QFunctionExpert(called, outputs, simulator, int(space.n), given.rewards, given.discount)
 
 

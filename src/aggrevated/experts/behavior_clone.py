@@ -17,9 +17,9 @@ from aggrevated.core.hardware import single_thread
 from aggrevated.experts.demonstrations import Demonstrations
 from aggrevated.experts.environment_view import EnvironmentView
 from aggrevated.kernels.adam import Adam
-from aggrevated.policies.feed_forward import relu_network
+from aggrevated.policies.feed_forward import make_relu_network
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import checked_observe
+from aggrevated.simulators.checked import observe_and_check
 
 WIDTHS = (64, 64)
 LEARNING_RATE = 3e-3
@@ -40,7 +40,7 @@ def fit_network(shown: Array, done: Array, held: Array, count: int | None, seed:
     with single_thread():
         generator = torch.Generator().manual_seed(seed)
         outputs = count if count is not None else vectors.shape[1]
-        network = relu_network([shown.shape[1], *WIDTHS, outputs], generator, last_gain=0.1)
+        network = make_relu_network([shown.shape[1], *WIDTHS, outputs], generator, last_gain=0.1)
         train_epochs(network, torch.from_numpy(shown), targets, torch.from_numpy(held), finite, generator)
         copy = NumpyNetwork.copy_of(network)
     if finite:
@@ -91,7 +91,7 @@ class BehaviorClone:
     description: str  # what it was made of, and how well it agrees with that
 
     def act(self, states: Array, t: int) -> Array:
-        shown = checked_observe(self.simulator, states).reshape(len(states), -1)
+        shown = observe_and_check(self.simulator, states).reshape(len(states), -1)
         given = self.network((shown - self.mean) / self.scale)
         space = self.simulator.action_space
         if isinstance(space, Discrete):
@@ -111,7 +111,7 @@ def fit_behavior_clone(
 
     translation = EnvironmentView(simulator).space_adapter
     space = simulator.action_space
-    shown = recorded.seen(translation).reshape(recorded.steps, -1).astype(np.float32)
+    shown = recorded.convert_observations(translation).reshape(recorded.steps, -1).astype(np.float32)
     if shown.shape[1] != int(np.prod(simulator.observation_space.shape)):
         raise DataError(
             f"{recorded.source} show {shown.shape[1]} numbers, and {simulator.name} shows "
@@ -123,8 +123,10 @@ def fit_behavior_clone(
     count = int(space.n) if isinstance(space, Discrete) else None
     held = split_held_out(recorded, seed)
     standard = (shown - mean) / scale
-    network = fit_network(standard, recorded.done(translation), held, count, seed)
-    agrees = describe_held_out_agreement(network(standard[held]), recorded.done(translation)[held], count is not None)
+    network = fit_network(standard, recorded.convert_actions(translation), held, count, seed)
+    agrees = describe_held_out_agreement(
+        network(standard[held]), recorded.convert_actions(translation)[held], count is not None
+    )
     return BehaviorClone(name or "clone", network, mean, scale, simulator, describe_clone(recorded, agrees))
 
 

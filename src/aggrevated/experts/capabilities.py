@@ -115,10 +115,10 @@ def adapt_act(function: Callable[..., Any], simulator: Simulator, called: str) -
     taken = read_parameters(function, called)
     if not taken.names or taken.required > 2:
         raise UsageError(f"{called} needs {taken.required} arguments; give a function of (observation) or (states, t)")
-    usual = InputKind.STATES if taken.takes_time else InputKind.OBSERVATION
+    usual = InputKind.STATES if taken.has_time_parameter else InputKind.OBSERVATION
     return ActMethod(
         UserMethod(f"the expert {called}", "act", function, taken.input_kind or usual, EnvironmentView(simulator)),
-        taken.takes_time,
+        taken.has_time_parameter,
     )
 
 

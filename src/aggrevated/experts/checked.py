@@ -26,7 +26,7 @@ def query_actions(expert: Expert, states: Array, t: int, space: Discrete | Box) 
             part, "actions", check_numeric_array(part, "actions", given, (n, *space.shape), "mend its act"), CHECK
         )
     except UserCodeError as error:
-        raise error.at(step=t) from error.__cause__
+        raise error.add_position(step=t) from error.__cause__
 
 
 def display_name(expert: Expert) -> str:

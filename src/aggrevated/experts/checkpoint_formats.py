@@ -22,9 +22,9 @@ from aggrevated.experts.checkpoint_layers import (
     SQUASHED,
     average_quantiles,
     binary_to_two_class_logits,
-    layer_names,
-    layer_sizes,
-    q_critic_layer_names,
+    find_layer_names,
+    get_layer_sizes,
+    list_q_critic_layer_names,
     read_network,
     scale_outputs,
 )
@@ -37,7 +37,7 @@ CheckpointExpert: TypeAlias = QNetworkExpert | CategoricalExpert | ActorCriticEx
 FUNCTION = (
     "give one with an MlpPolicy, or in Python a function: expert=lambda observation: model.predict(observation)[0]"
 )
-LAYERS = "|".join((*Q_NETWORK, *QUANTILES, *ACTOR, *CRITIC, *SQUASHED, *q_critic_layer_names(r"\d")))
+LAYERS = "|".join((*Q_NETWORK, *QUANTILES, *ACTOR, *CRITIC, *SQUASHED, *list_q_critic_layer_names(r"\d")))
 READ = re.compile(  # and what acting has no need of
     rf"(?:{LAYERS})\.(?:weight|bias)|(?:q_net|quantile_net|actor|critic)_target\..*|(?:actor\.)?log_std(?:\.\w+)?",
     re.ASCII,
@@ -92,16 +92,16 @@ class ParsedCheckpoint:
             raise KeyError("choices")
         return int(self.simulator.action_space.n)
 
-    def network(self, layers: tuple[str, ...]) -> NumpyNetwork:
+    def build_network(self, layers: tuple[str, ...]) -> NumpyNetwork:
         return read_network(self.weights, layers, self.settings["activation"])
 
-    def judging(self, layers: tuple[str, ...]) -> NumpyNetwork:
+    def build_critic_network(self, layers: tuple[str, ...]) -> NumpyNetwork:
         """A network to rewards, in the unit in which they were before they were normalised."""
-        return scale_outputs(self.network(layers), self.normalisation.reward_unit if self.normalisation else 1.0)
+        return scale_outputs(self.build_network(layers), self.normalisation.reward_unit if self.normalisation else 1.0)
 
-    def fits(self, actor: NumpyNetwork, outputs: int) -> None:
+    def check_actor(self, actor: NumpyNetwork, outputs: int) -> None:
         """Raise a `DataError` if it is not from the simulator's observations to so many numbers."""
-        has = layer_sizes(actor)
+        has = get_layer_sizes(actor)
         needs = (self.inputs, outputs)
         if has != needs:
             raise DataError(
@@ -109,9 +109,9 @@ class ParsedCheckpoint:
                 f"{needs[0]} and {needs[1]}; give one that was trained in it"
             )
 
-    def judges(self, critic: NumpyNetwork, inputs: int) -> None:
+    def check_critic(self, critic: NumpyNetwork, inputs: int) -> None:
         """Raise a `DataError` if it is not from so many numbers to one."""
-        has = layer_sizes(critic)
+        has = get_layer_sizes(critic)
         if has != (inputs, 1):
             raise DataError(
                 f"has a critic from {has[0]} observations to {has[1]} values, where "
@@ -122,18 +122,18 @@ class ParsedCheckpoint:
 def build_q_expert(found: ParsedCheckpoint) -> QNetworkExpert:
     """A DQN."""
     outputs = found.count
-    q = found.judging(Q_NETWORK)
-    found.fits(q, outputs)
+    q = found.build_critic_network(Q_NETWORK)
+    found.check_actor(q, outputs)
     return QNetworkExpert(found.name, q, found.observe, found.discount)
 
 
 def build_quantile_expert(found: ParsedCheckpoint) -> QNetworkExpert:
     """A QR-DQN: the mean of quantiles is linear in the last layer."""
     outputs = found.count
-    quantiles = found.judging(QUANTILES)
-    if layer_sizes(quantiles)[1] % outputs == 0:
+    quantiles = found.build_critic_network(QUANTILES)
+    if get_layer_sizes(quantiles)[1] % outputs == 0:
         quantiles = average_quantiles(quantiles, outputs)
-    found.fits(quantiles, outputs)
+    found.check_actor(quantiles, outputs)
     return QNetworkExpert(found.name, quantiles, found.observe, found.discount)
 
 
@@ -142,10 +142,10 @@ def build_actor_critic_expert(found: ParsedCheckpoint) -> ActorCriticExpert | Ca
     if isinstance(found.simulator.action_space, Discrete):
         return build_categorical_expert(found)
     box = found.box
-    actor = found.network(ACTOR)
-    critic = found.judging(CRITIC)
-    found.fits(actor, int(np.prod(box.shape)))
-    found.judges(critic, found.inputs)
+    actor = found.build_network(ACTOR)
+    critic = found.build_critic_network(CRITIC)
+    found.check_actor(actor, int(np.prod(box.shape)))
+    found.check_critic(critic, found.inputs)
     squash = bool(found.settings.get("squash"))
     if squash:
         check_bounded(box, found)
@@ -155,26 +155,28 @@ def build_actor_critic_expert(found: ParsedCheckpoint) -> ActorCriticExpert | Ca
 def build_categorical_expert(found: ParsedCheckpoint) -> CategoricalExpert:
     """The same for finitely many actions."""
     choices = found.choices
-    actor = found.network(ACTOR)
-    critic = found.judging(CRITIC)
+    actor = found.build_network(ACTOR)
+    critic = found.build_critic_network(CRITIC)
     native = getattr(getattr(found.simulator, "space_adapter", None), "actions", None)
-    if isinstance(native, MultiBinary) and layer_sizes(actor)[1] == len(choices):
+    if isinstance(native, MultiBinary) and get_layer_sizes(actor)[1] == len(choices):
         actor = binary_to_two_class_logits(actor)
-    found.fits(actor, sum(choices))
-    found.judges(critic, found.inputs)
+    found.check_actor(actor, sum(choices))
+    found.check_critic(critic, found.inputs)
     return CategoricalExpert(found.name, actor, critic, choices, found.discount, found.observe)
 
 
 def build_actor_q_expert(found: ParsedCheckpoint) -> ActorQExpert:
     """A SAC, TD3, DDPG or TQC."""
     box = check_bounded(found.box, found)
-    actor = found.network(SQUASHED)
+    actor = found.build_network(SQUASHED)
     actions = int(np.prod(box.shape))
-    found.fits(actor, actions)
-    count = sum(bool(layer_names(found.weights, q_critic_layer_names(i))) for i in range(10))
-    critics = tuple(average_quantiles(found.judging(q_critic_layer_names(i)), 1) for i in range(max(count, 1)))
+    found.check_actor(actor, actions)
+    count = sum(bool(find_layer_names(found.weights, list_q_critic_layer_names(i))) for i in range(10))
+    critics = tuple(
+        average_quantiles(found.build_critic_network(list_q_critic_layer_names(i)), 1) for i in range(max(count, 1))
+    )
     for critic in critics:
-        found.judges(critic, found.inputs + actions)
+        found.check_critic(critic, found.inputs + actions)
     clipped = (
         "actor.mu.0.weight" in found.weights and "actor.log_std" in found.weights
     )  # by exploring with noise on states

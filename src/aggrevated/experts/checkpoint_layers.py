@@ -37,7 +37,7 @@ SQUASHED = (rf"actor\.latent_pi\.{NUMBER}", rf"actor\.mu(?:\.{NUMBER})?")
 DTYPES = (torch.float32, torch.float64)  # what our products are compiled for
 
 
-def q_critic_layer_names(number: int | str) -> tuple[str, ...]:
+def list_q_critic_layer_names(number: int | str) -> tuple[str, ...]:
     """The layers of the critic of that number, which sees observation and action."""
     return (rf"critic\.qf{number}\.{NUMBER}",)
 
@@ -51,7 +51,7 @@ def read_network(weights: dict[str, Tensor], layers: tuple[str, ...], activation
         raise DataError(
             f"uses {truncate_message(activation)}; give one with an activation of torch.nn that has no parameters"
         )
-    order = layer_names(weights, layers)
+    order = find_layer_names(weights, layers)
     if not order:
         raise KeyError(layers)
     matrices = tuple(read_layer_array(weights, f"{name}.weight", 2).T for name in order)  # each [inputs, outputs]
@@ -68,7 +68,7 @@ def read_network(weights: dict[str, Tensor], layers: tuple[str, ...], activation
     return NumpyNetwork(copy_network(matrices), copy_network(biases), activation)
 
 
-def layer_names(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str]:
+def find_layer_names(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str]:
     """The names of the layers that fit, in order."""
     found = [
         (group, int(match[1] or 0), match[0])
@@ -79,7 +79,7 @@ def layer_names(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str
     return [name for _, _, name in sorted(found)]
 
 
-def layer_sizes(network: NumpyNetwork) -> tuple[int, int]:
+def get_layer_sizes(network: NumpyNetwork) -> tuple[int, int]:
     """(inputs, outputs)."""
     return network.weights[0].shape[0], network.weights[-1].shape[1]
 
@@ -87,11 +87,11 @@ def layer_sizes(network: NumpyNetwork) -> tuple[int, int]:
 def average_quantiles(network: NumpyNetwork, outputs: int) -> NumpyNetwork:
     """The network whose outputs are the means over quantiles, which lie one after another: [quantiles, outputs]."""
 
-    def means(array: Array) -> Array:
+    def average(array: Array) -> Array:
         mean: Array = array.reshape(*array.shape[:-1], -1, outputs).mean(axis=-2, dtype=np.float64)
         return mean.astype(array.dtype)
 
-    return replace_last_layer(network, means(network.weights[-1]), means(network.biases[-1]))
+    return replace_last_layer(network, average(network.weights[-1]), average(network.biases[-1]))
 
 
 def scale_outputs(network: NumpyNetwork, unit: float) -> NumpyNetwork:
@@ -106,10 +106,10 @@ def scale_outputs(network: NumpyNetwork, unit: float) -> NumpyNetwork:
 def binary_to_two_class_logits(network: NumpyNetwork) -> NumpyNetwork:
     """The network with a zero before each of its outputs: of two choices, the second is more likely above zero."""
 
-    def paired(array: Array) -> Array:
+    def stack_with_zeros(array: Array) -> Array:
         return np.stack([np.zeros_like(array), array], axis=-1).reshape(*array.shape[:-1], -1)
 
-    return replace_last_layer(network, paired(network.weights[-1]), paired(network.biases[-1]))
+    return replace_last_layer(network, stack_with_zeros(network.weights[-1]), stack_with_zeros(network.biases[-1]))
 
 
 def replace_last_layer(network: NumpyNetwork, weight: Array, bias: Array) -> NumpyNetwork:

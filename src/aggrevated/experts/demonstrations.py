@@ -70,13 +70,13 @@ class Demonstrations:
         """Of its episodes; None where no rewards were recorded."""
         return None if self.rewards is None else float(self.rewards.sum()) / self.episodes
 
-    def seen(self, translation: SpaceAdapter) -> Array:
+    def convert_observations(self, translation: SpaceAdapter) -> Array:
         """What was seen, as a learner sees it: float32 [N, ...]; a `DataError` where it is of another environment."""
         if translation.is_image:
             return translation.view(flatten_leaf(self, translation.observations, ""))
         return translation.view(stack_vectors(self, translation.observations, ""))
 
-    def done(self, translation: SpaceAdapter) -> Array:
+    def convert_actions(self, translation: SpaceAdapter) -> Array:
         """What was done, as our actions: [N] of a finite set, or [N, A]."""
         space = translation.actions
         given = self.actions
@@ -87,7 +87,7 @@ class Demonstrations:
                 "them in this environment"
             )
         try:
-            return translation.ours(given.reshape(shape))
+            return translation.to_learner_actions(given.reshape(shape))
         except ValueError as error:
             raise DataError(
                 f"{self.source} have actions that are none of {space} ({error}); record them in this environment"

@@ -42,7 +42,7 @@ class QExpertEnsemble:
 
     @property
     def networks(self) -> tuple[NumpyNetwork, ...]:
-        return ensemble_networks(self.experts)
+        return collect_ensemble_networks(self.experts)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class StateValueExpertEnsemble:
 
     @property
     def networks(self) -> tuple[NumpyNetwork, ...]:
-        return ensemble_networks(self.experts)
+        return collect_ensemble_networks(self.experts)
 
 
 def make_expert_ensemble(experts: Sequence[Expert]) -> QExpertEnsemble | StateValueExpertEnsemble:
@@ -101,6 +101,6 @@ def join_names(experts: Sequence[Expert]) -> str:
     return ",".join(expert.name for expert in experts)
 
 
-def ensemble_networks(experts: Sequence[Expert]) -> tuple[NumpyNetwork, ...]:
+def collect_ensemble_networks(experts: Sequence[Expert]) -> tuple[NumpyNetwork, ...]:
     """All that is in those that are made of networks."""
     return tuple(chain.from_iterable(getattr(expert, "networks", ()) for expert in experts))

@@ -15,7 +15,7 @@ from aggrevated.core.errors import UserCodeError
 from aggrevated.core.spaces import SpaceAdapter, split_batch
 from aggrevated.core.user_code import NUMBERS
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import checked_observe
+from aggrevated.simulators.checked import observe_and_check
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class EnvironmentView:
             return given if isinstance(given, list) else split_batch(space, given)
         if isinstance(space, Box):
             return list(self.batch(states))
-        return [unflatten(space, row) for row in checked_observe(self.simulator, states).reshape(len(states), -1)]
+        return [unflatten(space, row) for row in observe_and_check(self.simulator, states).reshape(len(states), -1)]
 
     def batch(self, states: Array) -> Array:
         """The same as one array [n, ...], where observations are a Box; else as flat vectors [n, O]."""
         space = self.space_adapter.observations
         if not isinstance(space, Box):
-            return checked_observe(self.simulator, states).reshape(len(states), -1)
+            return observe_and_check(self.simulator, states).reshape(len(states), -1)
         if callable(getattr(self.simulator, "native_observations", None)):
             return np.stack([np.asarray(one) for one in self.observations(states)])
-        return np.array(checked_observe(self.simulator, states).reshape(len(states), *space.shape), space.dtype)
+        return np.array(observe_and_check(self.simulator, states).reshape(len(states), *space.shape), space.dtype)
 
     def taken(self, actions: Array) -> list[Any]:
         """Our actions [n] or [n, A] as the environment takes them."""
-        return list(self.space_adapter.native(actions))
+        return list(self.space_adapter.to_native_actions(actions))
 
     def ours(self, part: str, given: Sequence[Any]) -> Array:
         """Actions as the environment takes them as ours, [n] or [n, A]; a `PartError` at the first that is none."""
@@ -71,7 +71,7 @@ class EnvironmentView:
                 np.int64 if has_discrete_actions(translation) else np.float32,
             )
         try:
-            return translation.ours(np.stack(rows))
+            return translation.to_learner_actions(np.stack(rows))
         except ValueError as error:
             row = next(i for i, one in enumerate(rows) if not is_environment_action(translation, one))
             raise UserCodeError(part, f"chose action {given[row]} of {space}", "mend its act", row=row) from error
@@ -85,7 +85,7 @@ def has_discrete_actions(translation: SpaceAdapter) -> bool:
 def is_environment_action(translation: SpaceAdapter, action: Array) -> bool:
     """Whether an action of the right shape is one of the environment's."""
     try:
-        translation.ours(action[None])
+        translation.to_learner_actions(action[None])
     except ValueError:
         return False
     return True

@@ -17,7 +17,7 @@ from aggrevated.experts.checked import (
 )
 from aggrevated.experts.vec_normalize import NormalizedExpert
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import checked_reset
+from aggrevated.simulators.checked import reset_and_check
 
 STATES = 8
 AGAIN = 2
@@ -28,7 +28,7 @@ def compute_behavior_fingerprint(expert: Expert, simulator: Simulator) -> dict[s
 
     A `PartError` where it answers otherwise when it is asked again, in another order.
     """
-    states = checked_reset(simulator, np.arange(STATES, dtype=np.uint64))
+    states = reset_and_check(simulator, np.arange(STATES, dtype=np.uint64))
     told = query_answers(expert, simulator, states)
     for _ in range(AGAIN):
         again = {method: array[::-1] for method, array in query_answers(expert, simulator, states[::-1]).items()}
@@ -62,7 +62,7 @@ def round_to_significant_digits(array: Array) -> Array:
     return np.array(numbers).reshape(array.shape)
 
 
-def expert_arrays(expert: Any) -> tuple[Array, ...]:
+def collect_expert_arrays(expert: Any) -> tuple[Array, ...]:
     """The weights and biases of its networks, and then the statistics that it sees by; nothing of other experts."""
     networks = getattr(expert, "networks", ())
     weights = tuple(w for network in networks for w in (*network.weights, *network.biases))

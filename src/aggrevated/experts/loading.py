@@ -10,7 +10,7 @@ from torch import Tensor
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.experts.checkpoint_formats import CheckpointExpert, build_expert
 from aggrevated.experts.ensemble import QExpertEnsemble, StateValueExpertEnsemble, make_expert_ensemble
-from aggrevated.experts.stable_baselines import MAX_WEIGHTS, discount, load_sb3_zip
+from aggrevated.experts.stable_baselines import MAX_WEIGHTS, load_sb3_zip, read_discount
 from aggrevated.experts.vec_normalize import load_vec_normalize
 from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict, load_checksummed, reraise_storage_errors
@@ -104,4 +104,4 @@ def load_checksummed_expert(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
     settings = card.get("settings", {})
     if not isinstance(settings, dict):
         raise DataError(f"the card of the expert {path} has settings that are no object; make it again")
-    return weights, {"activation": card.get("activation", "relu"), "gamma": discount(path, settings)}
+    return weights, {"activation": card.get("activation", "relu"), "gamma": read_discount(path, settings)}

@@ -11,7 +11,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.user_code import check_numeric_array, to_array
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import checked_observe
+from aggrevated.simulators.checked import observe_and_check
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class QFunctionExpert:
         """Q*(s, a) for every action, [n, A]."""
         part = f"the expert {self.name}"
         mend = "mend its outputs"
-        given = to_array(part, "outputs", self.outputs(checked_observe(self.simulator, states)), mend)
+        given = to_array(part, "outputs", self.outputs(observe_and_check(self.simulator, states)), mend)
         values = check_numeric_array(part, "outputs", given, (len(states), self.actions), mend)
         return -values if self.rewards else values
 

@@ -52,7 +52,7 @@ class ParameterList:
         return INPUT_KIND_BY_NAME.get(self.names[0]) if self.names else None
 
     @property
-    def takes_time(self) -> bool:
+    def has_time_parameter(self) -> bool:
         """Whether the second one is the time."""
         return self.required > 1 or (len(self.names) > 1 and self.names[1] in TIME_PARAMETER_NAMES)
 
@@ -91,7 +91,7 @@ class UserMethod:
 
     def __call__(self, states: Array, more: Sequence[Any] | Array | int | None = None) -> Any:
         if self.input_kind is InputKind.OBSERVATION:
-            return self._one_by_one(states, more)
+            return self._call_one_by_one(states, more)
         shown = states if self.input_kind is InputKind.STATES else self.native.batch(states)
         arguments = (shown,) if more is None else (shown, more)
         try:
@@ -103,7 +103,7 @@ class UserMethod:
                 self.part, error.what, f"{error.remedy}, {OPAQUE_STATES_REMEDY}", error.row
             ) from error.__cause__
 
-    def _one_by_one(self, states: Array, more: Sequence[Any] | Array | int | None) -> list[Any]:
+    def _call_one_by_one(self, states: Array, more: Sequence[Any] | Array | int | None) -> list[Any]:
         seconds = [more] * len(states) if more is None or isinstance(more, int) else more
         answers = []
         for row, (shown, second) in enumerate(zip(self.native.observations(states), seconds, strict=True)):
@@ -111,7 +111,7 @@ class UserMethod:
             try:
                 answers.append(call_user_code(self.part, self.method, partial(self.call, *arguments)))
             except UserCodeError as error:
-                raise error.at(row=row) from error.__cause__
+                raise error.add_position(row=row) from error.__cause__
         return answers
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from torch import Tensor
 
-from aggrevated.actors.activations import activation_by_name
+from aggrevated.actors.activations import find_activation_name
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.experts.checkpoint_formats import FUNCTION, detect_format
@@ -44,7 +44,7 @@ def load_sb3_zip(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
     check_native_file(path, settings.get("policy_class"), layout)
     return tensors, {
         "activation": detect_activation(path, tensors, layout),
-        "gamma": discount(path, settings),
+        "gamma": read_discount(path, settings),
         "finite": "log_std" not in tensors if "action_net.weight" in tensors else None,
         "squash": layout.get("squash_output") is True,
         "clip_mean": detect_clipping(path, layout),
@@ -95,7 +95,7 @@ def detect_activation(path: Path, tensors: dict[str, Tensor], layout: JsonDict) 
     if not named:
         kind = detect_format(tensors)
         return kind.usual if kind else "relu"
-    activation = activation_by_name(named)
+    activation = find_activation_name(named)
     if activation is None:
         raise DataError(
             f"the expert {path} uses {truncate_message(named)}; give one with an activation of torch.nn that "
@@ -104,7 +104,7 @@ def detect_activation(path: Path, tensors: dict[str, Tensor], layout: JsonDict) 
     return activation
 
 
-def discount(path: Path, settings: JsonDict) -> float:
+def read_discount(path: Path, settings: JsonDict) -> float:
     """γ, if it is one."""
     gamma: Any = settings.get("gamma", 0.99)
     if not isinstance(gamma, int | float) or isinstance(gamma, bool) or not 0 <= gamma <= 1:
@@ -139,12 +139,12 @@ class SB3PredictExpert:
         n = len(states)
         with single_torch_thread():
             if isinstance(self.native.space_adapter.observations, Box):
-                chosen = split_rows(self._predicted(self.native.batch(states)), n, part) if n else []
+                chosen = split_rows(self._predict(self.native.batch(states)), n, part) if n else []
             else:
-                chosen = [self._predicted(one) for one in self.native.observations(states)]
+                chosen = [self._predict(one) for one in self.native.observations(states)]
         return self.native.ours(part, chosen)
 
-    def _predicted(self, observations: Any) -> Any:
+    def _predict(self, observations: Any) -> Any:
         action, memory = self.model.predict(observations, deterministic=True)
         if memory is not None and np.size(memory):
             raise UsageError(

@@ -19,7 +19,7 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UserCodeError
 from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import checked_observe
+from aggrevated.simulators.checked import observe_and_check
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ModuleOutputs:
     module: nn.Module
 
     @classmethod
-    def of(cls, part: str, module: nn.Module) -> ModuleOutputs:
+    def from_module(cls, part: str, module: nn.Module) -> ModuleOutputs:
         """Of a copy, in which nothing is left to chance."""
         return cls(part, call_user_code(part, "deepcopy", lambda: deepcopy(module).cpu().eval().requires_grad_(False)))
 
@@ -55,7 +55,7 @@ class ModuleExpert:
     simulator: Simulator
 
     def act(self, states: Array, t: int) -> Array:
-        given = self.outputs(checked_observe(self.simulator, states))
+        given = self.outputs(observe_and_check(self.simulator, states))
         space = self.simulator.action_space
         if not isinstance(space, Discrete):
             return given

@@ -39,8 +39,8 @@ def read_training_metadata(path: str | Path) -> JsonDict:
     of each number, if there were enough environments; `normalised`: whether a `VecNormalize` stood before it.
     """
     tensors, settings = read_zip(Path(path))
-    last, original = (last_observation(settings.get(key)) for key in ("_last_obs", "_last_original_obs"))
-    episodes = recent_episodes(settings.get("ep_info_buffer"))
+    last, original = (extract_last_observation(settings.get(key)) for key in ("_last_obs", "_last_original_obs"))
+    episodes = extract_recent_episodes(settings.get("ep_info_buffer"))
     returns = summarize([r for r, _ in episodes])
     rows = last.reshape(len(last), -1) if last is not None and last.ndim > 1 and len(last) >= ENOUGH else None
     return {
@@ -78,7 +78,7 @@ def parse_zip_pickle(value: Any) -> Any:
     return None
 
 
-def last_observation(value: Any) -> Array | None:
+def extract_last_observation(value: Any) -> Array | None:
     """The numbers of the last observation of each environment, [n, ...] or, of a dictionary, all of them."""
     found = parse_zip_pickle(value)
     several = found.entries if isinstance(found, UnresolvedObject) else found
@@ -89,7 +89,7 @@ def last_observation(value: Any) -> Array | None:
     return None
 
 
-def recent_episodes(value: Any) -> list[tuple[float, float]]:
+def extract_recent_episodes(value: Any) -> list[tuple[float, float]]:
     """(return, length) of the last episodes of training."""
     found = parse_zip_pickle(value)
     episodes = []

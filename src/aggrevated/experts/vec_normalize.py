@@ -101,16 +101,16 @@ def stats_from_wrapper(wrapper: Any, simulator: Simulator) -> VecNormalizeStats:
     )
     size = int(np.prod(simulator.observation_space.shape))
     if not number_from_pickle(state["norm_obs"]):
-        mean, var, limits = identity_stats(size, epsilon)
+        mean, var, limits = make_identity_stats(size, epsilon)
     elif isinstance(state.get("obs_rms"), dict):
-        mean, var, limits = stats_per_key(state["obs_rms"], simulator, epsilon, clip)
+        mean, var, limits = concatenate_stats_by_key(state["obs_rms"], simulator, epsilon, clip)
     else:
         mean, var = read_mean_and_variance(state.get("obs_rms"))
         limits = np.full(len(mean), clip)
-    return VecNormalizeStats(mean, var, epsilon, limits, reward_scale(state, epsilon))
+    return VecNormalizeStats(mean, var, epsilon, limits, compute_reward_scale(state, epsilon))
 
 
-def stats_per_key(
+def concatenate_stats_by_key(
     statistics: Mapping[str, Any], simulator: Simulator, epsilon: float, clip: float
 ) -> tuple[Array, ...]:
     """(mean, var, clip) of observations that are dictionaries, in the order in which they are made vectors."""
@@ -126,11 +126,11 @@ def stats_per_key(
                 raise DataError(f"they are of {len(mean)} numbers for {truncate_message(key)}, which has {size}")
             parts.append((mean, var, np.full(size, clip)))
         else:
-            parts.append(identity_stats(size, epsilon))
+            parts.append(make_identity_stats(size, epsilon))
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
-def identity_stats(size: int, epsilon: float) -> tuple[Array, ...]:
+def make_identity_stats(size: int, epsilon: float) -> tuple[Array, ...]:
     """(mean, var, clip) that change nothing."""
     return np.zeros(size), np.full(size, 1 - epsilon), np.full(size, np.inf)
 
@@ -144,7 +144,7 @@ def read_mean_and_variance(running: Any) -> tuple[Array, Array]:
     return mean, var
 
 
-def reward_scale(state: Mapping[str, Any], epsilon: float) -> float:
+def compute_reward_scale(state: Mapping[str, Any], epsilon: float) -> float:
     """What rewards were divided by."""
     if not number_from_pickle(state.get("norm_reward", False)):
         return 1.0

@@ -34,7 +34,7 @@ class Graph:
     inputs: list[Any] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
 
-    def constant(self, array: Any, dtype: Any = np.float32) -> str:
+    def add_constant(self, array: Any, dtype: Any = np.float32) -> str:
         """Numbers that are part of the file."""
         name = f"constant_{len(self.constants)}"
         self.constants.append(import_onnx().numpy_helper.from_array(np.array(array, dtype), name))
@@ -42,36 +42,36 @@ class Graph:
 
     def add(self, operation: str, *inputs: str, **attributes: Any) -> str:
         """The name of its one result."""
-        return self.several(operation, 1, *inputs, **attributes)[0]
+        return self.add_outputs(operation, 1, *inputs, **attributes)[0]
 
-    def several(self, operation: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+    def add_outputs(self, operation: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
         """The names of its results."""
         names = [f"{operation.lower()}_{len(self.nodes)}_{i}" for i in range(count)]
         self.nodes.append(import_onnx().helper.make_node(operation, inputs, names, **attributes))
         return names
 
-    def affine(self, x: str, weight: Array, bias: Array) -> str:
+    def add_affine(self, x: str, weight: Array, bias: Array) -> str:
         """x Wᵀ + b, with torch's W [outputs, inputs]."""
-        return self.add("Gemm", x, self.constant(weight), self.constant(bias), transB=1)
+        return self.add("Gemm", x, self.add_constant(weight), self.add_constant(bias), transB=1)
 
-    def part(self, x: str, start: int, end: int) -> str:
+    def add_slice(self, x: str, start: int, end: int) -> str:
         """The columns from `start` up to `end`."""
-        return self.add("Slice", x, *(self.constant([one], np.int64) for one in (start, end, 1)))
+        return self.add("Slice", x, *(self.add_constant([one], np.int64) for one in (start, end, 1)))
 
     def take_in(self, name: str, shape: tuple[int, ...]) -> str:
         """What the program gives, [batch, ...]."""
-        self.inputs.append(self._named(name, "float32", shape))
+        self.inputs.append(self._make_value_info(name, "float32", shape))
         return name
 
-    def give_out(self, name: str, value: str, shape: tuple[int, ...], dtype: str = "float32") -> None:
+    def add_output(self, name: str, value: str, shape: tuple[int, ...], dtype: str = "float32") -> None:
         """What the program gets, [batch, ...]."""
         self.nodes.append(import_onnx().helper.make_node("Identity", [value], [name]))
-        self.outputs.append(self._named(name, dtype, shape))
+        self.outputs.append(self._make_value_info(name, dtype, shape))
 
-    def _named(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
+    def _make_value_info(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
         return import_onnx().helper.make_tensor_value_info(name, NUMBERS[dtype], ["batch", *shape])
 
-    def model(self, facts: dict[str, str]) -> Any:
+    def build_model(self, facts: dict[str, str]) -> Any:
         """The whole file, found to be sound, with what it says of itself."""
         onnx = import_onnx()
         graph = onnx.helper.make_graph(self.nodes, "policy", self.inputs, self.outputs, self.constants)

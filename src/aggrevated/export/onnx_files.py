@@ -14,7 +14,7 @@ from aggrevated.core.errors import DataError, UsageError
 from aggrevated.export.graphs import NUMBERS, Graph
 from aggrevated.export.policy_steps import add_policy_step
 from aggrevated.policies import Policy
-from aggrevated.policies.serialization import has_discrete_actions, observation_shape
+from aggrevated.policies.serialization import get_observation_shape, has_discrete_actions
 from aggrevated.storage import JsonDict, write_atomically
 
 TOLERANCE = 1e-5  # relative to the largest number, or to 1
@@ -44,7 +44,7 @@ def build_onnx_model(policy: Policy, card: JsonDict) -> Any:
         )
     graph = Graph()
     remembered = policy.actor().memory(1).shape[1]
-    shown = graph.take_in("observation", environment_observation_shape(policy))
+    shown = graph.take_in("observation", get_environment_observation_shape(policy))
     state = graph.take_in("state", (remembered,)) if remembered else ""
     parameters, following = add_policy_step(policy, graph, add_observation_adapter(policy, graph, shown), state)
     if has_discrete_actions(policy):
@@ -52,13 +52,15 @@ def build_onnx_model(policy: Policy, card: JsonDict) -> Any:
     else:
         add_clipping(policy, graph, parameters)
     if remembered:
-        graph.give_out("state_out", following, (remembered,))
-    return graph.model({name: said if isinstance(said, str) else json.dumps(said) for name, said in card.items()})
+        graph.add_output("state_out", following, (remembered,))
+    return graph.build_model({name: said if isinstance(said, str) else json.dumps(said) for name, said in card.items()})
 
 
-def environment_observation_shape(policy: Policy) -> tuple[int, ...]:
+def get_environment_observation_shape(policy: Policy) -> tuple[int, ...]:
     """Of what the environment shows at one step, flattened but for pictures."""
-    return observation_shape(policy) if policy.space_adapter is None else policy.space_adapter.observation_space.shape
+    return (
+        get_observation_shape(policy) if policy.space_adapter is None else policy.space_adapter.observation_space.shape
+    )
 
 
 def add_observation_adapter(policy: Policy, graph: Graph, shown: str) -> str:
@@ -68,36 +70,36 @@ def add_observation_adapter(policy: Policy, graph: Graph, shown: str) -> str:
     if translation is None:
         return seen
     if translation.columns is not None:
-        seen = graph.add("Gather", seen, graph.constant(translation.columns, np.int64), axis=1)
+        seen = graph.add("Gather", seen, graph.add_constant(translation.columns, np.int64), axis=1)
     if translation.mean is not None and translation.scale is not None:
         exact = graph.add("Cast", seen, to=NUMBERS["float64"])
-        centred = graph.add("Sub", exact, graph.constant(translation.mean, np.float64))
-        scaled = graph.add("Div", centred, graph.constant(translation.scale, np.float64))
+        centred = graph.add("Sub", exact, graph.add_constant(translation.mean, np.float64))
+        scaled = graph.add("Div", centred, graph.add_constant(translation.scale, np.float64))
         seen = graph.add("Cast", scaled, to=NUMBERS["float32"])
     return seen
 
 
 def add_action_choice(policy: Policy, graph: Graph, logits: str) -> None:
     """`logits` and, as the environment counts, the likeliest `action`; of several choices at once one for each."""
-    graph.give_out("logits", logits, (policy.head.outputs,))
+    graph.add_output("logits", logits, (policy.head.outputs,))
     action = graph.add("ArgMax", logits, axis=1, keepdims=0)
     shape = tuple[int, ...]()
     if policy.space_adapter is not None:
-        native = policy.space_adapter.native(np.arange(policy.head.outputs)).reshape(policy.head.outputs, -1)
+        native = policy.space_adapter.to_native_actions(np.arange(policy.head.outputs)).reshape(policy.head.outputs, -1)
         shape = () if isinstance(policy.space_adapter.actions, Discrete) else native.shape[1:]
-        action = graph.add("Gather", graph.constant(native.reshape(-1, *shape), np.int64), action, axis=0)
-    graph.give_out("action", action, shape, "int64")
+        action = graph.add("Gather", graph.add_constant(native.reshape(-1, *shape), np.int64), action, axis=0)
+    graph.add_output("action", action, shape, "int64")
 
 
 def add_clipping(policy: Policy, graph: Graph, outputs: str) -> None:
     """`mean`, `deviation` and, within the bounds, the `action`."""
     head: Any = policy.head
     shape = (head.outputs,)
-    scaled = graph.add("Mul", outputs, graph.constant(head.unit.numpy()))
-    mean = graph.add("Add", scaled, graph.constant(head.centre.numpy()))
-    graph.give_out("mean", mean, shape)
-    deviation = graph.constant((head.unit * head.log_deviation.detach().exp()).numpy())
-    graph.give_out("deviation", graph.add("Expand", deviation, graph.add("Shape", mean)), shape)
+    scaled = graph.add("Mul", outputs, graph.add_constant(head.unit.numpy()))
+    mean = graph.add("Add", scaled, graph.add_constant(head.centre.numpy()))
+    graph.add_output("mean", mean, shape)
+    deviation = graph.add_constant((head.unit * head.log_deviation.detach().exp()).numpy())
+    graph.add_output("deviation", graph.add("Expand", deviation, graph.add("Shape", mean)), shape)
     action = mean
     bounds = [(head.low, head.high)]
     if policy.space_adapter is not None:
@@ -105,9 +107,9 @@ def add_clipping(policy: Policy, graph: Graph, outputs: str) -> None:
         assert isinstance(space, Box)
         bounds.append((space.low, space.high))
     for low, high in bounds:
-        above = graph.add("Max", action, graph.constant(np.broadcast_to(low, shape)))
-        action = graph.add("Min", above, graph.constant(np.broadcast_to(high, shape)))
-    graph.give_out("action", action, shape)
+        above = graph.add("Max", action, graph.add_constant(np.broadcast_to(low, shape)))
+        action = graph.add("Min", above, graph.add_constant(np.broadcast_to(high, shape)))
+    graph.add_output("action", action, shape)
 
 
 def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
@@ -138,8 +140,8 @@ def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
             else (found["mean"], actor.choose(parameters, 0.0))
         )
         pairs = [told, (state, memory)]
-        pairs.append((found["action"], expected_action(policy, found, parameters)))
-        worst = max(worst, *(relative_difference(*pair) for pair in pairs))
+        pairs.append((found["action"], select_expected_action(policy, found, parameters)))
+        worst = max(worst, *(compute_relative_difference(*pair) for pair in pairs))
     if not worst <= TOLERANCE:
         raise DataError(
             f"as ONNX the policy differs by {worst:.1e}, more than {TOLERANCE:.0e}; report it with its file"
@@ -149,7 +151,7 @@ def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
 
 def sample_observations(policy: Policy, generator: np.random.Generator) -> Array:
     """A batch of numbers as the environment might show them."""
-    drawn = generator.normal(size=(BATCH, *environment_observation_shape(policy)))
+    drawn = generator.normal(size=(BATCH, *get_environment_observation_shape(policy)))
     if drawn.ndim > 2:  # pictures
         return generator.integers(0, 256, drawn.shape).astype(np.float32)
     if policy.space_adapter is None:
@@ -160,7 +162,7 @@ def sample_observations(policy: Policy, generator: np.random.Generator) -> Array
     return drawn.astype(np.float32)
 
 
-def expected_action(policy: Policy, found: dict[str, Array], parameters: Array) -> Array:
+def select_expected_action(policy: Policy, found: dict[str, Array], parameters: Array) -> Array:
     """The policy's own; where two are equally good within the tolerance, that of what was found."""
     sure = parameters
     if has_discrete_actions(policy):
@@ -169,11 +171,11 @@ def expected_action(policy: Policy, found: dict[str, Array], parameters: Array) 
         sure = np.where(close[:, None], found["logits"], parameters)
     action = policy.clip_actions(policy.actor().choose(sure, 0.0))
     if policy.space_adapter is not None:
-        action = policy.space_adapter.native(action)
+        action = policy.space_adapter.to_native_actions(action)
     return action.reshape(found["action"].shape)
 
 
-def relative_difference(found: Array, expected: Array) -> float:
+def compute_relative_difference(found: Array, expected: Array) -> float:
     """The largest, relative to the largest number or to 1; infinite where one of them is no number."""
     if not found.size:
         return 0.0

@@ -38,14 +38,14 @@ def _(policy: FeedForwardPolicy, graph: Graph, seen: str, state: str) -> StepOut
 @add_policy_step.register
 def _(policy: WindowPolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
     window = graph.add("Concat", state, seen, axis=1) if state else seen
-    following = graph.part(window, policy.size, policy.size * policy.width) if state else state
+    following = graph.add_slice(window, policy.size, policy.size * policy.width) if state else state
     return add_layers(graph, policy.inner.network, window), following
 
 
 @add_policy_step.register
 def _(policy: ConvolutionalPolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
-    pictures = graph.add("Reshape", seen, graph.constant([-1, *policy.picture], np.int64))
-    bright = graph.add("Transpose", graph.add("Div", pictures, graph.constant(WHITE)), perm=[0, 3, 1, 2])
+    pictures = graph.add("Reshape", seen, graph.add_constant([-1, *policy.picture], np.int64))
+    bright = graph.add("Transpose", graph.add("Div", pictures, graph.add_constant(WHITE)), perm=[0, 3, 1, 2])
     features = graph.add("Transpose", add_layers(graph, policy.convolutions, bright), perm=[0, 2, 3, 1])
     return add_layers(graph, policy.inner.network, graph.add("Flatten", features)), state
 
@@ -54,8 +54,8 @@ def _(policy: ConvolutionalPolicy, graph: Graph, seen: str, state: str) -> StepO
 def _(policy: RecurrentPolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
     w, u, b, c = (to_numpy(parameter) for parameter in policy.recurrent.parameters())
     step_of = add_lstm if isinstance(policy.cell, LSTM) else add_gru
-    hidden, following = step_of(graph, graph.affine(seen, w, b), u, c, state)
-    return graph.affine(hidden, to_numpy(policy.readout.weight), to_numpy(policy.readout.bias)), following
+    hidden, following = step_of(graph, graph.add_affine(seen, w, b), u, c, state)
+    return graph.add_affine(hidden, to_numpy(policy.readout.weight), to_numpy(policy.readout.bias)), following
 
 
 @add_policy_step.register
@@ -66,15 +66,15 @@ def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> StepOutputs
         parts.append(deepcopy(policy.newest))
         vector_to_parameters(row, parts[-1].parameters())
     parts.append(policy.newest)
-    states = graph.several("Split", len(parts), state, axis=1) if state else [""] * len(parts)
+    states = graph.add_outputs("Split", len(parts), state, axis=1) if state else [""] * len(parts)
     steps = [add_policy_step(part, graph, seen, own) for part, own in zip(parts, states, strict=True)]
     with np.errstate(divide="ignore"):
         shares = np.maximum(np.log(policy.shares.numpy()), LEAST)
     each = [
-        graph.add("Add", graph.add("LogSoftmax", logits, axis=1), graph.constant(share))
+        graph.add("Add", graph.add("LogSoftmax", logits, axis=1), graph.add_constant(share))
         for (logits, _), share in zip(steps, shares, strict=True)
     ]
-    axis = graph.constant([0], np.int64)
+    axis = graph.add_constant([0], np.int64)
     stacked = graph.add("Concat", *(graph.add("Unsqueeze", one, axis) for one in each), axis=0)
     mixed = graph.add("ReduceLogSumExp", stacked, axes=[0], keepdims=0)
     return mixed, graph.add("Concat", *(own for _, own in steps), axis=1) if state else state
@@ -84,9 +84,9 @@ def add_layers(graph: Graph, network: nn.Sequential, x: str) -> str:
     """Torch's layers one after the other."""
     for layer in network:
         if isinstance(layer, nn.Linear):
-            x = graph.affine(x, to_numpy(layer.weight), to_numpy(layer.bias))
+            x = graph.add_affine(x, to_numpy(layer.weight), to_numpy(layer.bias))
         elif isinstance(layer, nn.Conv2d) and isinstance(layer.padding, tuple):
-            weights = [graph.constant(to_numpy(p)) for p in (layer.weight, layer.bias) if p is not None]
+            weights = [graph.add_constant(to_numpy(p)) for p in (layer.weight, layer.bias) if p is not None]
             x = graph.add("Conv", x, *weights, strides=list(layer.stride), pads=[*layer.padding, *layer.padding])
         elif isinstance(layer, nn.ReLU | nn.Tanh):
             x = graph.add("Relu" if isinstance(layer, nn.ReLU) else "Tanh", x)
@@ -97,8 +97,8 @@ def add_layers(graph: Graph, network: nn.Sequential, x: str) -> str:
 
 def add_lstm(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutputs:
     """(h, [h, c]) as `aggrevated.policies.recurrent_cells.LSTM` says."""
-    h, cell = graph.several("Split", 2, state, axis=1)
-    i, f, g, o = graph.several("Split", 4, graph.add("Add", y, graph.affine(h, u, c)), axis=1)
+    h, cell = graph.add_outputs("Split", 2, state, axis=1)
+    i, f, g, o = graph.add_outputs("Split", 4, graph.add("Add", y, graph.add_affine(h, u, c)), axis=1)
     kept = graph.add("Mul", graph.add("Sigmoid", f), cell)
     cell = graph.add("Add", kept, graph.add("Mul", graph.add("Sigmoid", i), graph.add("Tanh", g)))
     h = graph.add("Mul", graph.add("Sigmoid", o), graph.add("Tanh", cell))
@@ -107,8 +107,8 @@ def add_lstm(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutput
 
 def add_gru(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutputs:
     """(h, h) as `aggrevated.policies.recurrent_cells.GRU` says."""
-    y_r, y_z, y_n = graph.several("Split", 3, y, axis=1)
-    m_r, m_z, m_n = graph.several("Split", 3, graph.affine(state, u, c), axis=1)
+    y_r, y_z, y_n = graph.add_outputs("Split", 3, y, axis=1)
+    m_r, m_z, m_n = graph.add_outputs("Split", 3, graph.add_affine(state, u, c), axis=1)
     r, z = (graph.add("Sigmoid", graph.add("Add", *pair)) for pair in ((y_r, m_r), (y_z, m_z)))
     n = graph.add("Tanh", graph.add("Add", y_n, graph.add("Mul", r, m_n)))
     h = graph.add("Add", n, graph.add("Mul", z, graph.add("Sub", state, n)))

@@ -18,13 +18,13 @@ KERNEL_OUTPUTS_KEY = "answers"
 
 
 @cache
-def numerics_fingerprint() -> JsonDict:
+def compute_numerics_fingerprint() -> JsonDict:
     """The packages' versions, and a digest of the answers to known sums."""
     with single_thread():
-        return {name: installed_version(name) for name in PACKAGES} | {KERNEL_OUTPUTS_KEY: digest_kernel_outputs()}
+        return {name: get_installed_version(name) for name in PACKAGES} | {KERNEL_OUTPUTS_KEY: digest_kernel_outputs()}
 
 
-def installed_version(package: str) -> str:
+def get_installed_version(package: str) -> str:
     """Its version, or "absent"."""
     try:
         return version(package)

@@ -48,7 +48,7 @@ def multiply_high(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def philox_block(key, stream, block, out):  # type: ignore[no-untyped-def]
+def write_philox_block(key, stream, block, out):  # type: ignore[no-untyped-def]
     """Write the four numbers uint64 [4] of a block of the generator with this key."""
     c0 = block + ONE
     c1 = U(0)
@@ -85,7 +85,7 @@ def fill_uniforms(key, stream, first, out, numbers):  # type: ignore[no-untyped-
         wanted = place // 8
         if wanted != block:
             block = wanted
-            philox_block(key, stream, U(wanted), numbers)
+            write_philox_block(key, stream, U(wanted), numbers)
         word = numbers[(place // 2) % 4]
         half = word >> SHIFT32 if place % 2 else word & LOW32
         out[i] = np.float32(half >> U(8)) * TO_UNIT
@@ -121,10 +121,10 @@ def seed_pcg64(seed, state):  # type: ignore[no-untyped-def]
     state[3] = (state[3] << ONE) | ONE
     state[0] = U(0)
     state[1] = U(0)
-    pcg64_step(state)
+    step_pcg64(state)
     state[1] += low
     state[0] += high + (ONE if state[1] < low else U(0))
-    pcg64_step(state)
+    step_pcg64(state)
 
 
 @njit_cached
@@ -137,7 +137,7 @@ def mix_entropy(word, constant):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def pcg64_step(state):  # type: ignore[no-untyped-def]
+def step_pcg64(state):  # type: ignore[no-untyped-def]
     """PCG64's recurrence, in 128 bits: s ← s · a + c."""
     high = state[0]
     low = state[1]
@@ -149,9 +149,9 @@ def pcg64_step(state):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def next_uniform(state, low, high):  # type: ignore[no-untyped-def]
+def sample_uniform(state, low, high):  # type: ignore[no-untyped-def]
     """The next number of `Generator(PCG64(seed)).uniform(low, high)`."""
-    pcg64_step(state)
+    step_pcg64(state)
     word = state[0] ^ state[1]
     turn = state[0] >> U(58)
     word = (word >> turn) | (word << ((U(64) - turn) & U(63)))

@@ -107,6 +107,6 @@ def open_writers(
         told.close(None)
 
 
-def numeric_fields(facts: JsonDict) -> dict[str, float]:
+def select_numeric_fields(facts: JsonDict) -> dict[str, float]:
     """Those of the facts that can be drawn."""
     return {name: value for name, value in facts.items() if type(value) in (int, float) and name != "iteration"}

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from aggrevated.loggers import numeric_fields
+from aggrevated.loggers import select_numeric_fields
 from aggrevated.storage import JsonDict
 
 
@@ -21,10 +21,10 @@ class TensorBoardWriter:
         self.writer.add_text("config", f"```\n{json.dumps(config, indent=2)}\n```", 0)
 
     def write(self, metrics: JsonDict) -> None:
-        for name, value in numeric_fields(metrics).items():
+        for name, value in select_numeric_fields(metrics).items():
             self.writer.add_scalar(name, value, metrics["iteration"])
 
     def close(self, result: JsonDict | None) -> None:
-        for name, value in numeric_fields(result or {}).items():
+        for name, value in select_numeric_fields(result or {}).items():
             self.writer.add_scalar(f"result/{name}", value, (result or {})["iterations"])
         self.writer.close()

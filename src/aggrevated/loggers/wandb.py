@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from aggrevated.loggers import numeric_fields
+from aggrevated.loggers import select_numeric_fields
 from aggrevated.storage import JsonDict
 
 
@@ -29,9 +29,9 @@ class WandbWriter:
         )  # fmt: skip
 
     def write(self, metrics: JsonDict) -> None:
-        self.run.log(numeric_fields(metrics), step=metrics["iteration"])
+        self.run.log(select_numeric_fields(metrics), step=metrics["iteration"])
 
     def close(self, result: JsonDict | None) -> None:
         if result is not None:
-            self.run.summary.update({f"result/{name}": value for name, value in numeric_fields(result).items()})
+            self.run.summary.update({f"result/{name}": value for name, value in select_numeric_fields(result).items()})
         self.run.finish(0 if result is not None else 1)

@@ -20,23 +20,23 @@ from aggrevated.rollout.trajectories import Trajectories
 Loss: TypeAlias = Callable[[Policy, Trajectories, CostToGo], Tensor]
 
 
-def policy_distribution(policy: Policy, trajectories: Trajectories) -> torch.distributions.Distribution:
+def compute_policy_distribution(policy: Policy, trajectories: Trajectories) -> torch.distributions.Distribution:
     """π_θ at every step of the trajectories, [K, T]."""
     mask = torch.from_numpy(trajectories.mask)
-    return policy.distribution(policy_inputs(policy, trajectories), mask, action_mask_tensor(trajectories))
+    return policy.distribution(make_policy_inputs(policy, trajectories), mask, make_action_mask_tensor(trajectories))
 
 
-def policy_inputs(policy: Policy, trajectories: Trajectories) -> Tensor:
+def make_policy_inputs(policy: Policy, trajectories: Trajectories) -> Tensor:
     """[K, T, ...]: what the policy saw at each step, as its `distribution` takes it."""
     return policy.inputs(trajectories.observations, trajectories.actions)
 
 
-def action_mask_tensor(trajectories: Trajectories) -> Tensor | None:
+def make_action_mask_tensor(trajectories: Trajectories) -> Tensor | None:
     """[K, T, A]: which actions were legal at each step; None where all are."""
     return torch.from_numpy(trajectories.action_mask) if trajectories.action_mask.shape[2] else None
 
 
-def weighted_mean(
+def compute_weighted_mean(
     per_step: Tensor, distribution: torch.distributions.Distribution, cost_to_go: CostToGo, trajectories: Trajectories
 ) -> Tensor:
     """1/(HK) Σ_i Σ_t weight · (per_step − β_n · the entropy of π_θ), over the K of which something is known."""

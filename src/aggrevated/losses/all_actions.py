@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import Categorical
 
 from aggrevated.core.errors import DataError
-from aggrevated.losses import Loss, LossSettings, policy_distribution, weighted_mean
+from aggrevated.losses import Loss, LossSettings, compute_policy_distribution, compute_weighted_mean
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
@@ -20,7 +20,7 @@ def all_actions_loss(policy: Policy, trajectories: Trajectories, cost_to_go: Cos
     Unbiased for any mixing, since it does not use the action taken.
     """
     assert cost_to_go.has_all_actions, "all_actions needs the cost-to-go of every action; use taken_action"
-    distribution = policy_distribution(policy, trajectories)
+    distribution = compute_policy_distribution(policy, trajectories)
     assert isinstance(distribution, Categorical), "all_actions needs a finite set of actions; use taken_action"
     actions = distribution.probs.shape[-1]
     if cost_to_go.values.shape[2] != actions:
@@ -28,7 +28,7 @@ def all_actions_loss(policy: Policy, trajectories: Trajectories, cost_to_go: Cos
             f"the oracle gave the cost-to-go of {cost_to_go.values.shape[2]} actions, but the policy has {actions}"
         )
     expected = (distribution.probs * torch.from_numpy(cost_to_go.values)).sum(-1)  # [K, T]
-    return weighted_mean(expected, distribution, cost_to_go, trajectories)
+    return compute_weighted_mean(expected, distribution, cost_to_go, trajectories)
 
 
 @dataclass(frozen=True)

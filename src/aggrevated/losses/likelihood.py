@@ -6,7 +6,13 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from aggrevated.losses import Loss, LossSettings, action_mask_tensor, policy_distribution, weighted_mean
+from aggrevated.losses import (
+    Loss,
+    LossSettings,
+    compute_policy_distribution,
+    compute_weighted_mean,
+    make_action_mask_tensor,
+)
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
@@ -17,18 +23,18 @@ def best_action_nll_loss(policy: Policy, trajectories: Trajectories, cost_to_go:
 
     Unlike Σ_a π(a) 1[a ≠ π*(s)] it is convex in the logits and does not go flat where π_θ is confident and wrong.
     """
-    best = best_action_targets(cost_to_go, trajectories)
-    distribution = policy_distribution(policy, trajectories)
-    return weighted_mean(-distribution.log_prob(best), distribution, cost_to_go, trajectories)
+    best = choose_best_actions(cost_to_go, trajectories)
+    distribution = compute_policy_distribution(policy, trajectories)
+    return compute_weighted_mean(-distribution.log_prob(best), distribution, cost_to_go, trajectories)
 
 
-def best_action_targets(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
+def choose_best_actions(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
     """[K, T]: the action of least cost-to-go; where actions are vectors, [K, T, A], the one that π* advised."""
     if cost_to_go.expert_actions is not None:
         return torch.from_numpy(cost_to_go.expert_actions)
     assert cost_to_go.has_all_actions, "likelihood needs the cost-to-go of every action, to know the cheapest"
     values = torch.from_numpy(cost_to_go.values)
-    legal = action_mask_tensor(trajectories)
+    legal = make_action_mask_tensor(trajectories)
     return (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)
 
 

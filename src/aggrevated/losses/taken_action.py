@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from aggrevated.core.errors import UsageError
-from aggrevated.losses import Loss, LossSettings, policy_distribution, weighted_mean
+from aggrevated.losses import Loss, LossSettings, compute_policy_distribution, compute_weighted_mean
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
@@ -22,11 +22,13 @@ def taken_action_loss(policy: Policy, trajectories: Trajectories, cost_to_go: Co
     assert not cost_to_go.has_all_actions, "taken_action needs the cost-to-go of the taken action; wrap it in Taken"
     if trajectories.alpha == 1.0:
         raise UsageError("with mixing 1 the learner takes no action to learn from; use a mixing below 1")
-    distribution = policy_distribution(policy, trajectories)
+    distribution = compute_policy_distribution(policy, trajectories)
     log_probability = distribution.log_prob(torch.from_numpy(trajectories.actions))  # [K, T]
     ratio = torch.exp(log_probability - log_probability.detach())  # 1, with gradient ∇π/π
     own = torch.from_numpy(trajectories.by_learner) / (1.0 - trajectories.alpha)
-    return weighted_mean(ratio * own * torch.from_numpy(cost_to_go.values), distribution, cost_to_go, trajectories)
+    return compute_weighted_mean(
+        ratio * own * torch.from_numpy(cost_to_go.values), distribution, cost_to_go, trajectories
+    )
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def iter_stateful(oracle: object, path: str = "oracle") -> Iterator[tuple[str, S
 
 def is_per_trajectory(oracle: Oracle) -> bool:
     """Whether what it tells of a trajectory hangs on that one alone, and on no policy: then a worker can be asked."""
-    return bool(getattr(oracle, "alone", False))
+    return bool(getattr(oracle, "is_per_trajectory", False))
 
 
 class Feedback(Enum):
@@ -116,12 +116,12 @@ class OracleSettings(Settings, ABC):
     """A way to ask what a mistake costs."""
 
     @abstractmethod
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         """What it can tell, of a finite set of actions or of vectors."""
 
     def is_partial(self, finite: bool) -> bool:
         """Whether there are actions or steps of which it tells nothing."""
-        return self.feedback(finite) is not Feedback.ALL_ACTIONS
+        return self.get_feedback(finite) is not Feedback.ALL_ACTIONS
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
         """How many steps it simulates at most for a trajectory of H steps; of `actions`, or of vectors where None."""
@@ -131,7 +131,7 @@ class OracleSettings(Settings, ABC):
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         """The oracle; a `UsageError` if this expert cannot be asked so."""
 
-    def missing_capability_error(self, expert: Expert, method: str) -> UsageError:
+    def make_missing_capability_error(self, expert: Expert, method: str) -> UsageError:
         """What to say if an expert lacks the method that this oracle asks it by."""
         return UsageError(
             f"the oracle {self.name} asks an expert by its method {method}, which {expert.name} does not have; "
@@ -172,7 +172,7 @@ def add_trajectory_to_errors(trajectories: Trajectories) -> Iterator[None]:
         if error.row is None:
             raise
         lane, step = np.argwhere(trajectories.mask)[error.row]
-        raise error.at(step=int(step), seed=int(trajectories.seeds[lane])) from error.__cause__
+        raise error.add_position(step=int(step), seed=int(trajectories.seeds[lane])) from error.__cause__
 
 
 def scatter_to_steps(trajectories: Trajectories, live: Array) -> Array:

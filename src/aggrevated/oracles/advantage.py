@@ -30,7 +30,7 @@ class AdvantageOracle:
         return bool(getattr(self.oracle, "all_actions", False))
 
     @property
-    def alone(self) -> bool:
+    def is_per_trajectory(self) -> bool:
         return is_per_trajectory(self.oracle) and self.all_actions  # else it looks at the other trajectories
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
@@ -47,7 +47,7 @@ class TakenActionOracle:
     oracle: Oracle
 
     @property
-    def alone(self) -> bool:
+    def is_per_trajectory(self) -> bool:
         return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:

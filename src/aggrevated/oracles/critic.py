@@ -13,7 +13,7 @@ from aggrevated.experts import Expert
 from aggrevated.kernels.adam import Adam
 from aggrevated.oracles import CostToGo, Feedback, Oracle, OracleSettings
 from aggrevated.policies import Policy
-from aggrevated.policies.feed_forward import relu_network
+from aggrevated.policies.feed_forward import make_relu_network
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 
@@ -45,12 +45,12 @@ class CriticOracle:
         v = np.zeros(trajectories.mask.shape)
         if self._network is not None:
             with torch.no_grad():
-                v[trajectories.mask] = self._network(critic_inputs(trajectories)).numpy()
+                v[trajectories.mask] = self._network(make_critic_inputs(trajectories)).numpy()
         return v
 
     def _fit(self, trajectories: Trajectories, targets: Array) -> None:
         """Minimise the mean squared error, from where φ is; Adam begins anew."""
-        x = critic_inputs(trajectories)
+        x = make_critic_inputs(trajectories)
         y = torch.from_numpy(targets[trajectories.mask].astype(np.float32))
         if self._network is None:
             generator = torch.Generator().manual_seed(int(trajectories.seeds[0] >> np.uint64(1)))  # torch's are signed
@@ -83,7 +83,7 @@ class ValueNetwork(nn.Module):
 
     def __init__(self, size: int, hidden: Sequence[int], generator: torch.Generator) -> None:
         super().__init__()
-        self.network = relu_network([size, *hidden, 1], generator, last_gain=0.0)
+        self.network = make_relu_network([size, *hidden, 1], generator, last_gain=0.0)
         for name, units in {"mean": torch.zeros(size), "deviation": torch.ones(size), "scale": torch.ones(())}.items():
             self.register_buffer(name, units)
 
@@ -101,7 +101,7 @@ class ValueNetwork(nn.Module):
         return self.scale * output
 
 
-def critic_inputs(trajectories: Trajectories) -> Tensor:
+def make_critic_inputs(trajectories: Trajectories) -> Tensor:
     """[steps, O + 1] float32: the observations of the steps that were taken, flat, each with its time t/H."""
     observations = trajectories.observations[trajectories.mask].reshape(trajectories.steps, -1)
     time = np.nonzero(trajectories.mask)[1] / trajectories.horizon
@@ -131,7 +131,7 @@ class GaeSettings(Settings):
     critic_steps: int = setting(200, "How many steps of Adam the critic is fitted by in each iteration.", at_least(1))
     critic_learning_rate: float = setting(0.01, "Their learning rate.", POSITIVE)
 
-    def critic(self) -> CriticOracle:
+    def build_critic(self) -> CriticOracle:
         """A new one."""
         return CriticOracle(
             self.gae_lambda, self.discount, self.critic_hidden, self.critic_steps, self.critic_learning_rate
@@ -144,8 +144,8 @@ class CriticSettings(GaeSettings, OracleSettings):
 
     name = "critic"
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        return self.critic()
+        return self.build_critic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from aggrevated.core.schedules import Schedule, value_at
+from aggrevated.core.schedules import Schedule, evaluate_schedule
 from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
 from aggrevated.rollout.trajectories import Trajectories
 
@@ -24,8 +24,8 @@ class EntropyBonusOracle:
     bonus: float | Schedule  # β_n, in the unit that the update measures costs in
 
     @property
-    def alone(self) -> bool:
+    def is_per_trajectory(self) -> bool:
         return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        return replace(self.oracle(trajectories, policy), entropy_bonus=value_at(self.bonus, trajectories.n))
+        return replace(self.oracle(trajectories, policy), entropy_bonus=evaluate_schedule(self.bonus, trajectories.n))

@@ -25,7 +25,7 @@ class ExpertLabeledOracle:
     action_space: Discrete | Box
 
     @property
-    def alone(self) -> bool:
+    def is_per_trajectory(self) -> bool:
         return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:

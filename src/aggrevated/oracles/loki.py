@@ -50,7 +50,7 @@ class ReinforcementSettings(Settings, ABC):
     """What follows the imitation."""
 
     @abstractmethod
-    def feedback(self, asked: Feedback) -> Feedback:
+    def get_feedback(self, asked: Feedback) -> Feedback:
         """What can be told to the end, if it begins with an oracle that tells this."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class NoReinforcementSettings(ReinforcementSettings):
 
     name = "none"
 
-    def feedback(self, asked: Feedback) -> Feedback:
+    def get_feedback(self, asked: Feedback) -> Feedback:
         return asked
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
@@ -82,7 +82,7 @@ class SwitchSettings(ReinforcementSettings):
     imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NON_NEGATIVE)
 
     @abstractmethod
-    def own_costs(self) -> Oracle:
+    def make_learner_cost_oracle(self) -> Oracle:
         """The oracle of the learner's own costs."""
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
@@ -95,12 +95,12 @@ class SwitchSettings(ReinforcementSettings):
         most = self.imitation_max
         check_setting(1 <= least <= most, "imitation_min", least, f"between 1 and --imitation-max, which is {most}")
 
-    def feedback(self, asked: Feedback) -> Feedback:
+    def get_feedback(self, asked: Feedback) -> Feedback:
         return asked if asked is Feedback.BEST_ACTION else Feedback.TAKEN_ACTION
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
         switch = sample_switch_iteration(self.imitation_min, self.imitation_max, self.imitation_power, seed)
-        return LokiOracle(imitation, self.own_costs(), switch)
+        return LokiOracle(imitation, self.make_learner_cost_oracle(), switch)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class SwitchToRewardToGoSettings(SwitchSettings):
 
     name = "reward-to-go"
 
-    def own_costs(self) -> Oracle:
+    def make_learner_cost_oracle(self) -> Oracle:
         return AdvantageOracle(RewardToGoOracle())
 
 
@@ -119,5 +119,5 @@ class SwitchToCriticSettings(GaeSettings, SwitchSettings):
 
     name = "critic"
 
-    def own_costs(self) -> Oracle:
-        return self.critic()
+    def make_learner_cost_oracle(self) -> Oracle:
+        return self.build_critic()

@@ -23,7 +23,7 @@ from aggrevated.oracles.monte_carlo import include_expert_steps, query_weights, 
 from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator, find_action_mask
-from aggrevated.simulators.checked import checked_observe
+from aggrevated.simulators.checked import observe_and_check
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
@@ -51,9 +51,9 @@ class LolsOracle:
         k, t = np.nonzero(sample_query_steps(open_to, self.steps))
         roll_outs = self._roll_outs(trajectories, policy, k, t)
         if self.all_actions:
-            q, simulated = roll_outs.all_actions(trajectories.action_mask[k, t], self.simulator.action_space)
+            q, simulated = roll_outs.query_all_actions(trajectories.action_mask[k, t], self.simulator.action_space)
         else:
-            q, simulated = roll_outs.taken_action(trajectories.actions[k, t], self.advantage)
+            q, simulated = roll_outs.query_taken_action(trajectories.actions[k, t], self.advantage)
         fine = np.isfinite(q).all(axis=tuple(range(1, q.ndim)))  # else a simulation diverged
         shape = trajectories.mask.shape
         values = np.zeros((*shape, *q.shape[1:]), np.float32)
@@ -90,34 +90,34 @@ class RolloutQueries:
     trajectory: Array  # [Q]: which it is of
     by_expert: Array  # [H, Q]
 
-    def taken_action(self, actions: Array, advantage: bool) -> tuple[Array, int]:
+    def query_taken_action(self, actions: Array, advantage: bool) -> tuple[Array, int]:
         """([Q] the cost of these actions, all the steps), less what it costs to go on at once."""
         everyone = np.arange(len(self.states))
-        q, simulated = self.cost(everyone, actions)
+        q, simulated = self.query_cost(everyone, actions)
         if not advantage:
             return q, simulated
-        v, steps = self.cost(everyone)
+        v, steps = self.query_cost(everyone)
         return q - v, simulated + steps
 
-    def all_actions(self, legal: Array, space: object) -> tuple[Array, int]:
+    def query_all_actions(self, legal: Array, space: object) -> tuple[Array, int]:
         """([Q, A] the cost of every legal action, all the steps); of others 0, and they are not tried."""
         assert isinstance(space, Discrete), "there are infinitely many actions; ask about the one taken"
         q = np.zeros((len(self.states), int(space.n)))
         simulated = 0
         for action in range(q.shape[1]):
             rows = np.flatnonzero(legal[:, action]) if legal.shape[1] else np.arange(len(q))
-            q[rows, action], steps = self.cost(rows, np.full(len(rows), action))
+            q[rows, action], steps = self.query_cost(rows, np.full(len(rows), action))
             simulated += steps
         return q, simulated
 
-    def cost(self, rows: Array, first: Array | None = None) -> tuple[Array, int]:
+    def query_cost(self, rows: Array, first: Array | None = None) -> tuple[Array, int]:
         """([n] what it costs to take `first` in the states of these rows and then go on, all the steps)."""
         memory = self.memory[rows]
         rules = find_action_mask(self.simulator)
 
         def act(lanes: Array, state: Array, t: int) -> Array:
             own = rows[lanes]
-            shown = checked_observe(self.simulator, state)
+            shown = observe_and_check(self.simulator, state)
             legal = rules.action_mask(state) if rules else None
             noise = self.noise[t, self.trajectory[own]]
             action, memory[lanes] = self.mixture.act(
@@ -141,7 +141,7 @@ class LolsSettings(CostOracleSettings):
     rollout_beta: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", UNIT_INTERVAL)
     all_actions: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite and self.all_actions else Feedback.TAKEN_ACTION
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
@@ -149,7 +149,7 @@ class LolsSettings(CostOracleSettings):
         return max_rollout_steps(horizon, self.query_steps, every)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        every = self.feedback(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
+        every = self.get_feedback(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
         return LolsOracle(simulator, expert, self.rollout_beta, self.query_steps or None, self.advantage, every)
 
 
@@ -160,7 +160,7 @@ class SearnOracleSettings(CostOracleSettings):
     name = "searn"
     query_steps: int = setting(50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite else Feedback.TAKEN_ACTION
 
     def max_steps(self, horizon: int, actions: int | None) -> int:

@@ -19,7 +19,7 @@ from aggrevated.experts.checked import query_actions
 from aggrevated.oracles import CostOracleSettings, CostToGo, Feedback, Oracle, max_rollout_steps
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator, count_replayed_steps, find_reseedable, max_batch_size
-from aggrevated.simulators.checked import checked_step
+from aggrevated.simulators.checked import step_and_check
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
@@ -43,7 +43,7 @@ class MonteCarloOracle:
     rollouts: int = 1  # per question, each with its own luck
     advantage: bool = True
     all_actions: bool = False  # of a finite set
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.rollouts < 1 or (self.steps is not None and self.steps < 1):
@@ -65,12 +65,12 @@ class MonteCarloOracle:
         sound = np.zeros(len(k), int)
         simulated = 0
         for rollout in range(self.rollouts):
-            start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
+            start = states if rollout == 0 else self._reseed_states(states, trajectories.seeds[k], t, rollout)
             with add_error_position(trajectories.seeds[k]):
                 if self.all_actions:
                     q, steps = self._query_all_actions(start, t, trajectories.action_mask[k, t])
                 else:
-                    q, steps = self._taken_action(start, t, trajectories.actions[k, t])
+                    q, steps = self._query_taken_action(start, t, trajectories.actions[k, t])
             fine = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
             total = total + np.where(fine[:, None], q, 0.0)
             sound = sound + fine
@@ -84,7 +84,7 @@ class MonteCarloOracle:
         weight, lost = query_weights(open_to, known)
         return CostToGo(found, weight, len(k), simulated, diverged, lost, advantage=self.advantage)
 
-    def _taken_action(self, states: Array, t: Array, actions: Array) -> tuple[Array, int]:
+    def _query_taken_action(self, states: Array, t: Array, actions: Array) -> tuple[Array, int]:
         """([n, 1] Q* or A* of these actions, all the steps)."""
         q, simulated = rollout_expert_cost(self.simulator, self.expert, states, t, actions)
         if not self.advantage:
@@ -110,7 +110,7 @@ class MonteCarloOracle:
             q[own] = np.where(np.isfinite(v), 0.0, v)
         return q, simulated + steps
 
-    def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
+    def _reseed_states(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
         chance = find_reseedable(self.simulator)
         assert chance is not None, "checked when this oracle was made"
         own = [
@@ -208,7 +208,7 @@ def rollout_cost_batch(
             action = act(lanes, state, t)
             if first is not None and len(joining):
                 action = np.concatenate([action[: -len(joining)], first[joining]])
-            state, cost, done = checked_step(simulator, state, action)
+            state, cost, done = step_and_check(simulator, state, action)
         total[lanes] += cost
         simulated += len(lanes)
         if done.any():
@@ -228,7 +228,7 @@ class MonteCarloSettings(CostOracleSettings):
     query_rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
     all_actions: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite and self.all_actions else Feedback.TAKEN_ACTION
 
     def is_partial(self, finite: bool) -> bool:
@@ -239,5 +239,5 @@ class MonteCarloSettings(CostOracleSettings):
         return max_rollout_steps(horizon, self.query_steps, every * self.query_rollouts)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        every = self.feedback(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
+        every = self.get_feedback(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
         return MonteCarloOracle(simulator, expert, self.query_steps or None, self.query_rollouts, self.advantage, every)

@@ -16,7 +16,7 @@ from aggrevated.oracles import CostToGo, check_expert_has
 from aggrevated.oracles.monte_carlo import include_expert_steps, query_weights
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator, count_replayed_steps
-from aggrevated.simulators.checked import checked_step
+from aggrevated.simulators.checked import step_and_check
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
@@ -32,7 +32,7 @@ class LookaheadOracle:
 
     simulator: Simulator
     expert: StateValueExpert
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
     all_actions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -47,7 +47,7 @@ class LookaheadOracle:
         row, action = np.nonzero(allowed)
         simulated = -count_replayed_steps(self.simulator)
         with add_error_position(trajectories.seeds[k[row]]):
-            ahead = self._ahead(trajectories.states[k, t][row], action, t[row])
+            ahead = self._compute_lookahead_costs(trajectories.states[k, t][row], action, t[row])
         simulated += len(row) + count_replayed_steps(self.simulator)
         q = np.zeros(allowed.shape)
         q[row, action] = ahead
@@ -59,9 +59,9 @@ class LookaheadOracle:
         weight, lost = query_weights(include_expert_steps(trajectories), known)
         return CostToGo(values, weight, len(k), simulated, int((~sound).sum()), lost)
 
-    def _ahead(self, states: Array, actions: Array, times: Array) -> Array:
+    def _compute_lookahead_costs(self, states: Array, actions: Array, times: Array) -> Array:
         """[n] what it costs to take these actions and then to be where they lead; NaN where that diverged."""
-        following, costs, done = checked_step(self.simulator, states, actions)
+        following, costs, done = step_and_check(self.simulator, states, actions)
         on = np.flatnonzero(~done & (times + 1 < self.simulator.horizon))
         q = np.where(np.isfinite(costs), costs, np.nan).astype(np.float64)
         if len(on):

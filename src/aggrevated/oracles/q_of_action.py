@@ -38,7 +38,7 @@ class StateActionQOracle:
     expert: StateActionQExpert
     actions: Discrete | Box
     advantage: bool = True
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_expert_has(self.expert, "q_of")
@@ -62,7 +62,7 @@ class PerActionQOracle:
 
     expert: StateActionQExpert
     actions: Discrete
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
     all_actions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -81,12 +81,12 @@ class StateActionQSettings(CostOracleSettings):
 
     name = "state-action-q"
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite else Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, StateActionQExpert):
-            raise self.missing_capability_error(expert, "q_of")
+            raise self.make_missing_capability_error(expert, "q_of")
         if not isinstance(simulator.action_space, Discrete):
             return StateActionQOracle(expert, simulator.action_space, self.advantage)
         every = PerActionQOracle(expert, simulator.action_space)

@@ -31,7 +31,7 @@ class QStarOracle:
     """Q*(s_t, a) for all a, [K, T, A]. The expert is asked once, about the live states of the whole batch."""
 
     expert: DiscreteQExpert
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
     all_actions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class QStarSettings(CostOracleSettings):
 
     name = "q-star"
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS
 
     def check(self, chosen: SelectedComponents) -> None:
@@ -60,5 +60,5 @@ class QStarSettings(CostOracleSettings):
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, DiscreteQExpert):
-            raise self.missing_capability_error(expert, "q")
+            raise self.make_missing_capability_error(expert, "q")
         return AdvantageOracle(QStarOracle(expert)) if self.advantage else QStarOracle(expert)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class RewardToGoOracle:
     """Σ_{i ≥ t} c_i, [K, T]: what happened after (s_t, a_t) in this very trajectory. No expert is asked."""
 
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         remaining = np.cumsum(trajectories.costs[:, ::-1], axis=1)[:, ::-1]
@@ -35,7 +35,7 @@ class RewardToGoSettings(CostOracleSettings):
 
     name = "reward-to-go"
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

@@ -42,7 +42,7 @@ class TruncatedHorizonOracle:
     expert: StateValueExpert | DiscreteQExpert
     k: int = 1
     advantage: bool = True
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_expert_has(self.expert, "v", "q")
@@ -88,10 +88,10 @@ class TruncatedHorizonSettings(CostOracleSettings):
         at_least(1),
     )
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, StateValueExpert | DiscreteQExpert):
-            raise self.missing_capability_error(expert, "v or q")
+            raise self.make_missing_capability_error(expert, "v or q")
         return TruncatedHorizonOracle(expert, self.planning_horizon, self.advantage)

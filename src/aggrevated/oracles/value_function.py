@@ -30,7 +30,7 @@ class ValueFunctionOracle:
 
     expert: StateValueExpert
     advantage: bool = True
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_expert_has(self.expert, "v")
@@ -48,7 +48,7 @@ class ValueFunctionSettings(CostOracleSettings):
         True, "Take every action of a finite set once in the simulator, not only the one taken on record."
     )
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite and self.all_actions else Feedback.TAKEN_ACTION
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
@@ -56,8 +56,8 @@ class ValueFunctionSettings(CostOracleSettings):
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, StateValueExpert):
-            raise self.missing_capability_error(expert, "v")
-        if self.feedback(isinstance(simulator.action_space, Discrete)) is Feedback.TAKEN_ACTION:
+            raise self.make_missing_capability_error(expert, "v")
+        if self.get_feedback(isinstance(simulator.action_space, Discrete)) is Feedback.TAKEN_ACTION:
             return ValueFunctionOracle(expert, self.advantage)
         every = LookaheadOracle(simulator, expert)
         return AdvantageOracle(every) if self.advantage else every

@@ -26,7 +26,7 @@ class ZeroOneOracle:
 
     expert: Expert
     actions: Discrete
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
     all_actions: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
@@ -41,7 +41,7 @@ class ExpertActionOracle:
 
     expert: Expert
     actions: Box
-    alone: ClassVar[bool] = True
+    is_per_trajectory: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask.astype(np.float32)
@@ -78,7 +78,7 @@ class ZeroOneSettings(OracleSettings):
 
     name = "zero-one"
 
-    def feedback(self, finite: bool) -> Feedback:
+    def get_feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite else Feedback.BEST_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

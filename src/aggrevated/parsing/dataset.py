@@ -11,7 +11,7 @@ from torch import Tensor
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.feature_cache import cache_key, load_or_compute
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import feature_table, raw_features
+from aggrevated.parsing.features.symbols import extract_raw_features, pad_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus
 from aggrevated.parsing.splits import Split, augment_pages, load_page_split
@@ -35,14 +35,14 @@ class Dataset:
 
 
 @lru_cache(maxsize=2)
-def dataset(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: int) -> Dataset:
+def load_dataset(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: int) -> Dataset:
     """Of CROHME's pages in that folder; where none is named, of generated ones."""
     split = load_page_split(crohme, sets, data_seed, single_writer)
     every = [*split.train, *split.validation, *split.test]
     key = cache_key(every, len(split.train), len(split.validation), warps, split.single_lines)
     tensors = load_or_compute(key, lambda: compute_features(split, warps))
     kept = {name: tensor.numpy() for name, tensor in tensors.items()}
-    features = feature_table(kept["lengths"], kept["features"])
+    features = pad_features(kept["lengths"], kept["features"])
     projection = Projection(kept["centre"], kept["matrix"])
     return Dataset(
         digest_tensors(tensors), make_corpus(kept), features, projection, *split_indices(split, len(kept["lengths"]))
@@ -52,8 +52,8 @@ def dataset(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: 
 def compute_features(
     split: Split,
     warps: int,
-    raw: Callable[[Sequence[Page]], Array] = raw_features,
-    fit: Callable[[Sequence[Page]], Projection] = lambda pages: Projection.of(raw_features(pages)),
+    raw: Callable[[Sequence[Page]], Array] = extract_raw_features,
+    fit: Callable[[Sequence[Page]], Projection] = lambda pages: Projection.fit(extract_raw_features(pages)),
     labelled: Callable[[Sequence[str]], Array] | None = None,
 ) -> dict[str, Tensor]:
     """Features, heads and lengths of all pages, one after the other; the projection is fitted to the training pages.
@@ -93,9 +93,9 @@ def split_indices(split: Split, count: int) -> list[Array]:
     return np.split(np.arange(count), np.cumsum([to_learn, len(split.validation)]))
 
 
-def dataset_of_pages(
-    pages: Sequence[Page], projection: Projection, raw: Callable[[Sequence[Page]], Array] = raw_features
+def make_corpus_and_features(
+    pages: Sequence[Page], projection: Projection, raw: Callable[[Sequence[Page]], Array] = extract_raw_features
 ) -> tuple[Corpus, Array]:
     """(the corpus of these pages, their features), to be read by a policy that has that projection."""
-    corpus = Corpus.of(pages)
-    return corpus, feature_table(corpus.lengths, projection(raw(pages)))
+    corpus = Corpus.from_pages(pages)
+    return corpus, pad_features(corpus.lengths, projection(raw(pages)))

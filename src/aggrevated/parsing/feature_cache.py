@@ -11,7 +11,7 @@ from torch import Tensor
 from aggrevated import __version__
 from aggrevated.core.errors import DataError, StorageError
 from aggrevated.kernels import linear_algebra
-from aggrevated.kernels.numerics import numerics_fingerprint
+from aggrevated.kernels.numerics import compute_numerics_fingerprint
 from aggrevated.parsing import splits
 from aggrevated.parsing.features import crops, geometry, hog, layout, projection, symbols
 from aggrevated.parsing.pages import crohme
@@ -29,7 +29,7 @@ def cache_folder() -> Path:
 
 def cache_key(pages: Sequence[Page], *settings: object) -> str:
     """A digest of the pages, of what is to be done with them, and of the code and the arithmetic that do it."""
-    sha = sha256(repr((__version__, numerics_fingerprint(), *settings)).encode())
+    sha = sha256(repr((__version__, compute_numerics_fingerprint(), *settings)).encode())
     for module in (crohme, crops, splits, hog, geometry, layout, symbols, projection, linear_algebra):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:

@@ -25,9 +25,9 @@ from aggrevated.parsing.transitions.configurations import (
     ConfigurationView,
     add_root,
     count_wrong_heads,
-    initial_configuration,
+    make_initial_configurations,
 )
-from aggrevated.parsing.transitions.gold import already_lost, best_transition
+from aggrevated.parsing.transitions.gold import count_already_lost, select_best_transition
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 CONTEXT_SIZE = 3  # of the stack, the buffer and the arcs
@@ -44,7 +44,7 @@ class Corpus:
     gold: Array  # int [P, N+1], NONE for ROOT and beyond a page
 
     @classmethod
-    def of(cls, pages: Sequence[Page]) -> Corpus:
+    def from_pages(cls, pages: Sequence[Page]) -> Corpus:
         lengths = np.array([len(page) for page in pages])
         return cls(lengths, np.stack([add_root(page.heads, int(lengths.max())) for page in pages]))
 
@@ -69,7 +69,7 @@ class Parser:
 
     @property
     def horizon(self) -> int:
-        return self.system.longest(int(self.corpus.lengths[self.chosen].max()))
+        return self.system.max_transitions(int(self.corpus.lengths[self.chosen].max()))
 
     @property
     def gold(self) -> Array:
@@ -94,7 +94,7 @@ class Parser:
 
     def start(self, page: Array) -> Array:
         """The states before the first transition of these pages [n]."""
-        rows = initial_configuration(self.corpus.lengths[page], self.corpus.most)
+        rows = make_initial_configurations(self.corpus.lengths[page], self.corpus.most)
         arcs = np.full((len(page), CONTEXT_SIZE), NO_SYMBOL)
         return np.concatenate([page[:, None], arcs, rows], axis=1).astype(np.int32)
 
@@ -104,7 +104,7 @@ class Parser:
         top = None
         stack = []
         for _ in range(CONTEXT_SIZE):
-            top = view.top(below=top)
+            top = view.find_top(below=top)
             stack.append(top)
         ahead = view.b[:, None] + np.arange(CONTEXT_SIZE)
         buffer = np.where(ahead <= view.n[:, None], ahead, NO_SYMBOL)
@@ -126,7 +126,7 @@ class Parser:
         made = new.any(axis=1)
         following[made, 2 : 1 + CONTEXT_SIZE] = state[made, 1:CONTEXT_SIZE]
         following[made, 1] = dependent[made]
-        done = self.system.done(following[:, CONFIGURATION])
+        done = self.system.is_done(following[:, CONFIGURATION])
         cost = done * count_wrong_heads(following[:, CONFIGURATION], self.corpus.gold[state[:, 0]])
         return following, cost.astype(np.float64), done
 
@@ -151,14 +151,14 @@ class GoldExpert:
         """Q*(s, a): arcs that are lost already, and those that the transition loses; for illegal ones the same."""
         rows = states[:, CONFIGURATION]
         gold = self.parser.corpus.gold[states[:, 0]]
-        lost = self.parser.system.lost(rows, gold)
-        q: Array = (lost + already_lost(self.parser.system, rows, gold)[:, None]).astype(np.float64)
+        lost = self.parser.system.count_lost_arcs(rows, gold)
+        q: Array = (lost + count_already_lost(self.parser.system, rows, gold)[:, None]).astype(np.float64)
         return q
 
     def act(self, states: Array, t: int) -> Array:
         rows = states[:, CONFIGURATION]
         gold = self.parser.corpus.gold[states[:, 0]]
-        return best_transition(self.parser.system, rows, gold)
+        return select_best_transition(self.parser.system, rows, gold)
 
 
 @dataclass(frozen=True)

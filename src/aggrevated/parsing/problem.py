@@ -25,25 +25,25 @@ from aggrevated.core.settings import (
     to_flag,
 )
 from aggrevated.engines import Engine
-from aggrevated.parsing.dataset import Dataset, dataset, dataset_of_pages
+from aggrevated.parsing.dataset import Dataset, load_dataset, make_corpus_and_features
 from aggrevated.parsing.learners.kernel import KernelPolicy
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
-from aggrevated.parsing.pages.crohme import Folder, compose, read_folder
+from aggrevated.parsing.pages.crohme import Folder, read_folder, stack_expressions
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATION_SPACE, Parser
 from aggrevated.parsing.scoring import (
     MicroUasEvaluator,
-    arc_length,
+    format_arc_length,
+    get_symbol_label,
     parse_batch,
+    score_by_kind,
     score_heads,
-    scores_by_kind,
-    symbol_label,
 )
 from aggrevated.parsing.splits import (
     Split,
     describe_skipped_files,
-    evaluation_folder,
-    inkml_folders,
+    find_evaluation_folder,
+    find_inkml_folders,
     load_evaluation_pages,
     load_page_split,
 )
@@ -82,7 +82,7 @@ def attach_pages(policy: Policy, pages: Dataset) -> None:
     assert isinstance(policy, Reader)
     whole = pages.projection
     width = policy.projection.width
-    policy.projection = whole if width == whole.width else whole.without_geometry()
+    policy.projection = whole if width == whole.width else whole.drop_geometry()
     policy.with_pages(pages.features[:, :, :width], pages.corpus.lengths)
 
 
@@ -116,12 +116,12 @@ class PageEvaluationSettings(EvaluationSettings):
     def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
         """UAS in all its forms, and by kind of symbol."""
         assert isinstance(world, AlgebraProblemSettings)
-        pages = self.chosen_pages(world)
-        parser = world.parser_of(policy, pages)
+        pages = self.select_pages(world)
+        parser = world.make_parser(policy, pages)
         heads = parse_batch(policy, parser)
         kinds = {
-            "by_symbol": scores_by_kind(pages, heads, symbol_label),
-            "by_arc_length": scores_by_kind(pages, heads, arc_length),
+            "by_symbol": score_by_kind(pages, heads, get_symbol_label),
+            "by_arc_length": score_by_kind(pages, heads, format_arc_length),
         }
         return score_heads(heads, parser).to_dict() | kinds | self.left_out
 
@@ -130,18 +130,18 @@ class PageEvaluationSettings(EvaluationSettings):
         """What is told of files that cannot be used."""
         return count_skipped_files(find_named_folders(self.crohme), self.verbose)
 
-    def chosen_pages(self, world: AlgebraProblemSettings) -> list[Page]:
+    def select_pages(self, world: AlgebraProblemSettings) -> list[Page]:
         """Of what the policy learned from, only the test pages."""
         if self.compose_pages and not self.crohme and not world.crohme:
             raise UsageError("generated pages have one to three lines already; --compose-pages needs --crohme")
         seen = not self.crohme or os.path.realpath(self.crohme) == world.crohme
         pages = world.split().test if seen else load_evaluation_pages(Path(self.crohme))
-        return compose(pages, np.random.default_rng(0)) if self.compose_pages else pages
+        return stack_expressions(pages, np.random.default_rng(0)) if self.compose_pages else pages
 
 
 def find_named_folders(crohme: str) -> list[Folder]:
     """The folder of real ink that is named; none where none is."""
-    return [read_folder(evaluation_folder(Path(crohme)))] if crohme else []
+    return [read_folder(find_evaluation_folder(Path(crohme)))] if crohme else []
 
 
 def count_skipped_files(folders: Sequence[Folder], verbose: bool) -> JsonDict:
@@ -205,7 +205,7 @@ class AlgebraProblemSettings(ProblemSettings):
     def notice(self) -> str:
         if not self.crohme:
             return ""
-        lines = [] if len(inkml_folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
+        lines = [] if len(find_inkml_folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
         return "\n".join([*lines, *describe_skipped_files(Path(self.crohme))])
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
@@ -215,15 +215,17 @@ class AlgebraProblemSettings(ProblemSettings):
         """The pages."""
         return load_page_split(self.crohme, self.generated_pages, self.data_seed, self.single_writer)
 
-    def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
+    def make_parser(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         """The parser of these pages, which the policy now reads."""
         assert isinstance(policy, Reader)
-        corpus, features = dataset_of_pages(pages, policy.projection)
+        corpus, features = make_corpus_and_features(pages, policy.projection)
         policy.with_pages(features, corpus.lengths)
         return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.transition_system])
 
     def build(self, seed: int) -> Problem:
-        pages = dataset(self.crohme, self.generated_pages, self.data_seed, self.single_writer, self.augmented_copies)
+        pages = load_dataset(
+            self.crohme, self.generated_pages, self.data_seed, self.single_writer, self.augmented_copies
+        )
         return make_problem(
             pages, SYSTEMS[self.transition_system], MicroUasEvaluator, lambda policy: attach_pages(policy, pages)
         )

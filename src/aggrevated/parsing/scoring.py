@@ -10,7 +10,7 @@ import numpy as np
 
 from aggrevated.collection import WorkerContext
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import standard_error_of_ratio
+from aggrevated.core.statistics import estimate_standard_error_of_ratio
 from aggrevated.engines import IN_PROCESS, Engine
 from aggrevated.engines.serialization import CachedObject
 from aggrevated.experts import Expert
@@ -26,7 +26,7 @@ from aggrevated.validation import ValidationScore, evaluate_returns
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
 
 
-def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
+def compute_uas(heads: Array, gold: Array) -> tuple[float, float, float]:
     """(micro, macro, exact match) of heads [P, N] against gold [P, N+1]: shares of symbols, mean over pages, pages."""
     wanted = gold[:, 1:] != NO_SYMBOL
     right = (heads == gold[:, 1:]) & wanted
@@ -38,20 +38,20 @@ def parse_greedily(policy: Policy | Expert, parser: Parser) -> Trajectories:
     """One greedy parse of each of the parser's pages by a policy, or by an expert."""
     assert parser.in_order, "the pages are scored one after the other, each once"
     alone = RollInPolicy(None, policy.actor()) if isinstance(policy, Policy) else RollInPolicy(policy, None, alpha=1.0)
-    return roll_in(parser, alone, page_numbers(parser), deterministic=True)
+    return roll_in(parser, alone, list_page_numbers(parser), deterministic=True)
 
 
-def page_numbers(parser: Parser) -> Array:
+def list_page_numbers(parser: Parser) -> Array:
     """Those of its pages, which take the place of seeds."""
     return np.arange(len(parser.chosen), dtype=np.uint64)
 
 
 def parse_batch(policy: Policy | Expert, parser: Parser) -> Array:
     """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
-    return predicted_heads(parse_greedily(policy, parser), parser)
+    return extract_predicted_heads(parse_greedily(policy, parser), parser)
 
 
-def predicted_heads(found: Trajectories, parser: Parser) -> Array:
+def extract_predicted_heads(found: Trajectories, parser: Parser) -> Array:
     """[P, N]: the heads that these parses came to, NONE where there is none."""
     lane = np.arange(found.count)
     last = found.mask.sum(axis=1) - 1
@@ -73,7 +73,7 @@ class MicroUasEvaluator:
     def __call__(self, policy: Policy | Expert) -> ValidationScore:
         assert self.parser.in_order, "the pages are scored one after the other, each once"
         symbols = int(self.parser.corpus.lengths[self.parser.chosen].sum())
-        returns, steps = evaluate_returns(policy, self._kept, page_numbers(self.parser), True, self.engine)
+        returns, steps = evaluate_returns(policy, self._kept, list_page_numbers(self.parser), True, self.engine)
         return ValidationScore(float((symbols + returns.sum()) / symbols), steps)
 
     @cached_property
@@ -81,20 +81,20 @@ class MicroUasEvaluator:
         return CachedObject(WorkerContext(self.parser))
 
 
-def micro_uas(policy: Policy | Expert, parser: Parser) -> float:
+def evaluate_micro_uas(policy: Policy | Expert, parser: Parser) -> float:
     """Return the share of the parser's symbols to which the policy gives their gold head."""
     return MicroUasEvaluator(parser)(policy).value
 
 
-def next_symbol_baseline(parser: Parser) -> float:
+def evaluate_next_symbol_baseline(parser: Parser) -> float:
     """The micro UAS of the simplest parser: every symbol's head is the next one, and the last one's is ROOT."""
     lengths = parser.corpus.lengths[parser.chosen]
     heads = np.tile(np.arange(2, parser.corpus.most + 2), (len(lengths), 1))
     heads[np.arange(len(lengths)), lengths - 1] = 0
-    return uas(heads, parser.gold)[0]
+    return compute_uas(heads, parser.gold)[0]
 
 
-def random_baseline(parser: Parser, parses: int = 20) -> float:
+def evaluate_random_baseline(parser: Parser, parses: int = 20) -> float:
     """The micro UAS of legal transitions drawn at random: mean over so many parses of every page."""
     pages = np.tile(parser.chosen, parses)
     state = parser.start(pages)
@@ -122,16 +122,16 @@ class UasScore(Score):
 
 def score_heads(heads: Array, parser: Parser) -> UasScore:
     """Of these heads [P, N]."""
-    share, macro, exact = uas(heads, parser.gold)
+    share, macro, exact = compute_uas(heads, parser.gold)
     lengths = parser.corpus.lengths[parser.chosen]
     right = ((heads == parser.gold[:, 1:]) & (parser.gold[:, 1:] != NO_SYMBOL)).sum(axis=1)
-    returns, _ = evaluate_returns(parser.expert, parser, page_numbers(parser), True)
+    returns, _ = evaluate_returns(parser.expert, parser, list_page_numbers(parser), True)
     symbols = int(lengths.sum())
-    expert_error = standard_error_of_ratio(lengths + returns, lengths)
+    expert_error = estimate_standard_error_of_ratio(lengths + returns, lengths)
     return UasScore(
         float((symbols + returns.sum()) / symbols), share, share, share, macro, exact,
-        len(parser.chosen), symbols, next_symbol_baseline(parser),
-        expert_standard_error=expert_error, test_standard_error=standard_error_of_ratio(right, lengths),
+        len(parser.chosen), symbols, evaluate_next_symbol_baseline(parser),
+        expert_standard_error=expert_error, test_standard_error=estimate_standard_error_of_ratio(right, lengths),
     )  # fmt: skip
 
 
@@ -142,7 +142,7 @@ class KindScore(TypedDict):
     symbols: int
 
 
-def scores_by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, KindScore]:
+def score_by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, KindScore]:
     """UAS and number of the symbols of each kind, the most frequent first; `kind` is of a page and a place in it."""
     right: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -153,12 +153,12 @@ def scores_by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, in
     return {name: {"uas": right[name] / count, "symbols": count} for name, count in seen.most_common()}
 
 
-def symbol_label(page: Page, place: int) -> str:
+def get_symbol_label(page: Page, place: int) -> str:
     """What was written there."""
     return page.symbols[place]
 
 
-def arc_length(page: Page, place: int) -> str:
+def format_arc_length(page: Page, place: int) -> str:
     """How far away the symbol's head is."""
     head = int(page.heads[place])
     if head == 0:

@@ -35,7 +35,7 @@ def load_crohme_split(folder: Path, seed: int, core: bool = True) -> Split:
     Where there are no such folders, the folder's own files, of which a further tenth of the writers is the test. No
     string is in two parts: what validation or test has is left out of training.
     """
-    loaded = [crohme.load(part, core=core) for part in inkml_folders(folder)]
+    loaded = [crohme.load(part, core=core) for part in find_inkml_folders(folder)]
     rest, test = loaded if len(loaded) == 2 else split_by_writer(loaded[0], seed + 1)
     train, validation = split_by_writer(exclude_strings(rest, test), seed)
     if not train:
@@ -52,20 +52,20 @@ def load_page_split(folder: str, sets: int, seed: int, single_writer: bool) -> S
     """CROHME's pages in that folder; where none is named, generated sets of equations in generated hands."""
     if folder:
         return load_crohme_split(Path(folder), seed)
-    return Split(*handwriting.generated(sets, seed=seed, single_writer=single_writer))
+    return Split(*handwriting.generate_page_splits(sets, seed=seed, single_writer=single_writer))
 
 
 def load_evaluation_pages(folder: Path, core: bool = True) -> list[Page]:
     """The expressions of a folder, or only those of the core; of its dev/, if it has one."""
-    return crohme.load(evaluation_folder(folder), core=core)
+    return crohme.load(find_evaluation_folder(folder), core=core)
 
 
-def evaluation_folder(folder: Path) -> Path:
+def find_evaluation_folder(folder: Path) -> Path:
     """Where the expressions lie that a policy is tried on."""
     return folder / "dev" if (folder / "dev").is_dir() else folder
 
 
-def inkml_folders(folder: Path) -> list[Path]:
+def find_inkml_folders(folder: Path) -> list[Path]:
     """Where its InkML files lie: train/ and dev/, or the folder itself."""
     parts = [folder / "train", folder / "dev"]
     return parts if all(part.is_dir() for part in parts) else [folder]
@@ -73,7 +73,7 @@ def inkml_folders(folder: Path) -> list[Path]:
 
 def describe_skipped_files(folder: Path) -> list[str]:
     """What people are told of files that cannot be used, a line for each folder that has some."""
-    lines = ((part, crohme.read_folder(part).notice) for part in inkml_folders(folder))
+    lines = ((part, crohme.read_folder(part).notice) for part in find_inkml_folders(folder))
     return [f"{part}: {line}" for part, line in lines if line]
 
 
@@ -101,7 +101,7 @@ def augment_pages(split: Split, copy: int) -> list[Page]:
     """
     pages = split.train if split.rewriting is None else split.rewriting
     if split.single_lines and copy % 2:
-        pages = crohme.compose(pages, np.random.default_rng([_COMPOSE, copy]))
+        pages = crohme.stack_expressions(pages, np.random.default_rng([_COMPOSE, copy]))
     return [augment_page(page, np.random.default_rng([_WARP, copy, i])) for i, page in enumerate(pages)]
 
 

@@ -148,7 +148,7 @@ def quantize_frames(frames: Sequence[Image.Image]) -> list[Image.Image]:
         counts.update(dict(zip(codes.tolist(), times.tolist(), strict=True)))
     codes = np.array([code for code, _ in counts.most_common()])
     colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
-    palette = shared_palette(colours)
+    palette = make_shared_palette(colours)
     nearest = np.zeros(1 << 24, np.uint8)
     nearest[codes] = [np.square(palette - colour).sum(axis=1).argmin() for colour in colours]
     images = [Image.fromarray(nearest[pack_rgb(image)]) for image in frames]
@@ -164,7 +164,7 @@ def pack_rgb(image: Image.Image) -> Array:
     return code
 
 
-def shared_palette(colours: Array) -> Array:
+def make_shared_palette(colours: Array) -> Array:
     """[at most FLAT + BLENDS, 3] for colours [n, 3], commonest first: those of the flat shapes exactly, then blends."""
     blends = Image.fromarray(colours[None].astype(np.uint8)).quantize(BLENDS, Image.Quantize.MAXCOVERAGE)
     return np.concatenate([colours[:FLAT], np.array(blends.getpalette()).reshape(-1, 3)[:BLENDS]])

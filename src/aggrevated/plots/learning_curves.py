@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.core.statistics import bootstrap_interval, compute_interquartile_mean
 from aggrevated.storage import write_atomically
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -85,7 +85,7 @@ def plot_run_curve(
 def plot_curve(axes: Axes, curve: Curve, x: Array, returns: Array, colour: str) -> None:
     """Add one curve to the axes."""
     style = ":" if curve.dotted else "-"
-    mean = interquartile_mean(returns)
+    mean = compute_interquartile_mean(returns)
     axes.plot(x, mean, style, color=colour, linewidth=2, label=curve.label)
     if len(returns) > 1:
         low, high = bootstrap_interval(returns)
@@ -112,11 +112,11 @@ def finish_figure(
         for panel in axes:
             panel.axhline(expert, color=BOUND, linestyle="--", linewidth=1.4, label=label)
     longest = max(len(str(line.get_label())) for line in axes[0].get_lines())
-    legend_below(figure, axes[0], columns=3 if longest < 22 else 2)
+    draw_legend_below(figure, axes[0], columns=3 if longest < 22 else 2)
     save_figure(figure, path)
 
 
-def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+def draw_legend_below(figure: Figure, axes: Axes, columns: int) -> None:
     """The legend of these axes, where it hides no curve."""
     handles, _ = axes.get_legend_handles_labels()
     figure.legend(handles=handles, frameon=False, loc="outside lower center", ncols=columns)

@@ -41,7 +41,7 @@ class Camera:
         self.view.elevation = -8.0
         self.view.distance = 2.4
 
-    def picture(self, state: Array) -> Image.Image:
+    def render(self, state: Array) -> Image.Image:
         """The robot in this state [S]."""
         mujoco = self.mujoco
         mujoco.mj_setState(self.model, self.data, state, self.whole)

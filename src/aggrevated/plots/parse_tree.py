@@ -13,7 +13,7 @@ from matplotlib.path import Path as Outline
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
-from aggrevated.parsing.features.geometry import line_starts
+from aggrevated.parsing.features.geometry import find_line_starts
 from aggrevated.parsing.pages.page import Page, Strokes
 from aggrevated.plots.learning_curves import save_figure
 
@@ -26,14 +26,14 @@ LEVEL = 0.17  # by which an arc goes deeper than those inside it
 FOOT = 0.5  # below the deepest arc, for ROOT
 
 
-def arcs_height(heads: Array) -> float:
+def compute_arcs_height(heads: Array) -> float:
     """How much room the arcs need below the row."""
-    return LEVEL * max(arc_levels(heads).values(), default=0) + (FOOT if (heads == 0).any() else 0.2)
+    return LEVEL * max(compute_arc_levels(heads).values(), default=0) + (FOOT if (heads == 0).any() else 0.2)
 
 
-def arc_levels(heads: Array) -> dict[int, int]:
+def compute_arc_levels(heads: Array) -> dict[int, int]:
     """How deep the arc to each dependent goes (by its number): one more than the deepest inside it."""
-    spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in head_pairs(heads))
+    spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in list_head_pairs(heads))
     levels: dict[int, int] = {}
     drawn: list[tuple[int, int, int]] = []
     for _, first, last, n in spans:
@@ -47,7 +47,7 @@ def arc_levels(heads: Array) -> dict[int, int]:
     return levels
 
 
-def head_pairs(heads: Array) -> list[tuple[int, int]]:
+def list_head_pairs(heads: Array) -> list[tuple[int, int]]:
     """(dependent, head) of all arcs between two symbols."""
     return [(n, int(head)) for n, head in enumerate(heads, start=1) if head > 0]
 
@@ -57,10 +57,10 @@ def draw_arcs(axes: Axes, heads: Array, left: float, top: float, colours: Sequen
 
     Longer ones go deeper; those from ROOT come from the foot. A head of −1 is not known yet.
     """
-    levels = arc_levels(heads)
+    levels = compute_arc_levels(heads)
     foot = top + LEVEL * max(levels.values(), default=0) + 0.28
-    for dependent, head in head_pairs(heads):
-        start = left + CELL * (head - 0.5 + arc_exit_offset(heads, dependent, head))
+    for dependent, head in list_head_pairs(heads):
+        start = left + CELL * (head - 0.5 + compute_arc_exit_offset(heads, dependent, head))
         end = left + CELL * (dependent - 0.5)
         y = top + LEVEL * levels[dependent]
         draw_arrow(axes, [(start, top), (start, y), (end, y), (end, top)], colours[dependent - 1])
@@ -71,17 +71,17 @@ def draw_arcs(axes: Axes, heads: Array, left: float, top: float, colours: Sequen
         axes.text(x, foot + 0.09, "ROOT", ha="center", va="center", fontsize=8, color=ROOT if colour == ARC else colour)
 
 
-def arc_exit_offset(heads: Array, dependent: int, head: int) -> float:
+def compute_arc_exit_offset(heads: Array, dependent: int, head: int) -> float:
     """How far beside the middle of its head's cell an arc begins, in cells: the longest nearest to the middle."""
     side = 1 if dependent > head else -1
-    siblings = [n for n, other in head_pairs(heads) if other == head and (n - head) * side > 0]
+    siblings = [n for n, other in list_head_pairs(heads) if other == head and (n - head) * side > 0]
     place = 1 + sum(abs(n - head) > abs(dependent - head) for n in siblings)
     return side * 0.38 * place / (len(siblings) + 0.2)
 
 
 def draw_arrow(axes: Axes, corners: list[tuple[float, float]], colour: str, width: float = 1.2) -> None:
     """A line with rounded corners from the first point to the arrow head at the last."""
-    outline = _rounded(corners)
+    outline = _round_corners(corners)
     arrow = FancyArrowPatch(
         path=outline,
         arrowstyle="-|>,head_length=3.2,head_width=1.7",
@@ -95,7 +95,7 @@ def draw_arrow(axes: Axes, corners: list[tuple[float, float]], colour: str, widt
     axes.add_patch(arrow)
 
 
-def _rounded(corners: list[tuple[float, float]]) -> Outline:
+def _round_corners(corners: list[tuple[float, float]]) -> Outline:
     points = [np.array(corner) for corner in corners]
     vertices = [points[0]]
     codes = [Outline.MOVETO]
@@ -149,14 +149,14 @@ def draw_tree(
     low, scale, (across, down) = _fit(page, width - 2 * MARGIN)
     row = (TITLE if title else 0.0) + MARGIN + down + 0.3
     below = row + ROW + NUMBERS + (NAMES if names else 0.0)
-    height = below + arcs_height(heads) + (0.0 if gold is None else LEGEND)
+    height = below + compute_arcs_height(heads) + (0.0 if gold is None else LEGEND)
     figure, axes = make_canvas(width, height)
-    _title(axes, title, width)
+    _draw_title(axes, title, width)
     corner = np.array([(width - across) / 2, row - 0.3 - down])
     for strokes in page.ink:
         _write(axes, strokes, lambda points: (points - low) * scale + corner, INK)
     left = (width - CELL * len(page)) / 2
-    _row(axes, page, left, row, [INK] * len(page), np.diff(lines, prepend=0) != 0 if lines else None)
+    _draw_row(axes, page, left, row, [INK] * len(page), np.diff(lines, prepend=0) != 0 if lines else None)
     for place, name in enumerate(names):
         here = left + CELL * (place + 0.5), row + ROW + NUMBERS + NAMES / 2 - 0.04
         axes.text(*here, name.replace("$", "\\$"), ha="center", va="center", fontsize=10, color=ARC)
@@ -181,13 +181,13 @@ def draw_growth(page: Page, frames: Sequence[Frame], path: Path, title: str = ""
     columns = 2 if len(page) <= 16 else 1
     panel = max(CELL * len(page), 3.2) + MARGIN
     rows = -(-len(frames) // columns)
-    arcs = [max(arcs_height(heads) for heads, *_ in frames[row::rows]) for row in range(rows)]
+    arcs = [max(compute_arcs_height(heads) for heads, *_ in frames[row::rows]) for row in range(rows)]
     tops = MARGIN + (TITLE if title else 0.0) + np.cumsum([0.0, *(0.35 + ROW + NUMBERS + below for below in arcs)])
     width = MARGIN + columns * panel
     figure, axes = make_canvas(width, float(tops[-1]) + LEGEND)
-    _title(axes, title, width)
+    _draw_title(axes, title, width)
     for place, frame in enumerate(frames):
-        _panel(axes, page, frame, MARGIN + place // rows * panel, float(tops[place % rows]), place + 1)
+        _draw_panel(axes, page, frame, MARGIN + place // rows * panel, float(tops[place % rows]), place + 1)
     tints = [Patch(color=STACK, label="on the stack"), Patch(color=BUFFER, label="in the buffer")]
     handles = [*tints, Patch(facecolor="white", edgecolor=FAINT, label="done")]
     figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=9)
@@ -210,7 +210,7 @@ def make_canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _title(axes: Axes, title: str, width: float) -> None:
+def _draw_title(axes: Axes, title: str, width: float) -> None:
     """The title in the middle, as large as fits: a letter is about 0.6 of its size wide."""
     size = min(11.0, 120.0 * (width - 2 * MARGIN) / max(len(title), 1))
     axes.text(width / 2, MARGIN, title, ha="center", va="center", fontsize=size, parse_math=False)
@@ -236,7 +236,9 @@ def _write(axes: Axes, strokes: Strokes, place: Callable[[Array], Array], colour
     axes.add_patch(PathPatch(outline, fill=False, edgecolor=colour, linewidth=1.3, capstyle="round", joinstyle="round"))
 
 
-def _row(axes: Axes, page: Page, left: float, top: float, colours: Sequence[str], starts: Array | None = None) -> None:
+def _draw_row(
+    axes: Axes, page: Page, left: float, top: float, colours: Sequence[str], starts: Array | None = None
+) -> None:
     """The symbols side by side, numbered, all at one scale unless one is too large; a rule where a line begins."""
     if not len(page):
         return
@@ -252,11 +254,11 @@ def _row(axes: Axes, page: Page, left: float, top: float, colours: Sequence[str]
         here = np.array([x, top + ROW / 2])
         _write(axes, strokes, lambda p, m=middle, s=scale, h=here: (p - m) * s + h, colour)  # type: ignore[misc]
         axes.text(x, top + ROW + 0.1, str(number), ha="center", va="center", fontsize=7, color=NUMBER)
-    for place in np.flatnonzero(line_starts(boxes) if starts is None else starts)[1:]:
+    for place in np.flatnonzero(find_line_starts(boxes) if starts is None else starts)[1:]:
         axes.plot([left + CELL * place] * 2, [top, top + ROW], color=RULE, linewidth=0.8)
 
 
-def _panel(axes: Axes, page: Page, frame: Frame, left: float, top: float, number: int) -> None:
+def _draw_panel(axes: Axes, page: Page, frame: Frame, left: float, top: float, number: int) -> None:
     """One configuration: its transition, the row with stack and buffer tinted, and the arcs so far."""
     heads, stack, buffer, transition = frame
     axes.text(left, top + 0.12, f"{number}   {transition}", ha="left", va="center", fontsize=9, color=INK)
@@ -271,5 +273,5 @@ def _panel(axes: Axes, page: Page, frame: Frame, left: float, top: float, number
             axes.add_patch(
                 FancyBboxPatch(corner, *size, boxstyle="round,pad=0,rounding_size=0.05", color=tint, zorder=0)
             )
-    _row(axes, page, left, top + 0.3, colours)
+    _draw_row(axes, page, left, top + 0.3, colours)
     draw_arcs(axes, heads, left, top + 0.3 + ROW + NUMBERS, [ARC] * len(page))

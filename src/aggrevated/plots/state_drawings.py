@@ -40,7 +40,7 @@ PAPER = "#FFFFFF"
 WEDGE = "#F1F5F9"
 
 
-def point_on_circle(centre: Point, radius: float, angle: float) -> Point:
+def compute_point_on_circle(centre: Point, radius: float, angle: float) -> Point:
     """The point at this distance from the centre; angle 0 is below it, and angles grow anticlockwise."""
     return centre[0] + radius * sin(angle), centre[1] - radius * cos(angle)
 
@@ -54,53 +54,53 @@ class Canvas:
         self.origin = origin
         self.unit = unit
 
-    def at(self, point: Point) -> Point:
+    def to_pixel(self, point: Point) -> Point:
         """The pixel of a point, before shrinking."""
         (left, top) = self.origin
         (x, y) = point
         return (left + x * self.unit) * SMOOTHING, (top - y * self.unit) * SMOOTHING
 
-    def disc(self, centre: Point, radius: float, colour: str) -> None:
+    def draw_disc(self, centre: Point, radius: float, colour: str) -> None:
         """A disc; its radius is in metres."""
-        self.draw.circle(self.at(centre), radius * self.unit * SMOOTHING, fill=colour)
+        self.draw.circle(self.to_pixel(centre), radius * self.unit * SMOOTHING, fill=colour)
 
-    def rod(self, start: Point, end: Point, width: float, colour: str) -> None:
+    def draw_rod(self, start: Point, end: Point, width: float, colour: str) -> None:
         """A bar of `width` metres with round ends."""
         # A polygon, because Pillow rounds the width of a line, and the bar would not meet its ends.
         along = atan2(end[1] - start[1], end[0] - start[0])
         x = -sin(along) * width / 2
         y = cos(along) * width / 2
         sides = [(start, 1), (end, 1), (end, -1), (start, -1)]
-        self.draw.polygon([self.at((p[0] + side * x, p[1] + side * y)) for p, side in sides], fill=colour)
-        self.disc(start, width / 2, colour)
-        self.disc(end, width / 2, colour)
+        self.draw.polygon([self.to_pixel((p[0] + side * x, p[1] + side * y)) for p, side in sides], fill=colour)
+        self.draw_disc(start, width / 2, colour)
+        self.draw_disc(end, width / 2, colour)
 
-    def arc(self, centre: Point, radius: float, angles: Point, width: float, colour: str) -> None:
+    def draw_arc(self, centre: Point, radius: float, angles: Point, width: float, colour: str) -> None:
         """A bar of `width` metres with round ends, bent round `centre` from one angle to another."""
         bend = np.linspace(*angles, 50)
         outer, inner = (
-            [point_on_circle(centre, radius + side * width / 2, angle) for angle in bend] for side in (1, -1)
+            [compute_point_on_circle(centre, radius + side * width / 2, angle) for angle in bend] for side in (1, -1)
         )
-        self.draw.polygon([self.at(point) for point in (*outer, *inner[::-1])], fill=colour)
+        self.draw.polygon([self.to_pixel(point) for point in (*outer, *inner[::-1])], fill=colour)
         for angle in angles:
-            self.disc(point_on_circle(centre, radius, angle), width / 2, colour)
+            self.draw_disc(compute_point_on_circle(centre, radius, angle), width / 2, colour)
 
     def shape(self, corners: Sequence[Point], rim: float, colour: str) -> None:
         """A polygon, and a rim of this many metres all round it."""
-        self.draw.polygon([self.at(corner) for corner in corners], fill=colour)
+        self.draw.polygon([self.to_pixel(corner) for corner in corners], fill=colour)
         for start, end in zip(corners, (*corners[1:], corners[0]), strict=True):
-            self.rod(start, end, 2 * rim, colour)
+            self.draw_rod(start, end, 2 * rim, colour)
 
-    def box(self, left_top: Point, right_bottom: Point, radius: float, colour: str) -> None:
+    def draw_box(self, left_top: Point, right_bottom: Point, radius: float, colour: str) -> None:
         """A rectangle with round corners."""
-        corners = [self.at(left_top), self.at(right_bottom)]
+        corners = [self.to_pixel(left_top), self.to_pixel(right_bottom)]
         self.draw.rounded_rectangle(corners, radius * self.unit * SMOOTHING, fill=colour)
 
-    def label(self, point: Point, text: str, anchor: str, colour: str) -> None:
+    def draw_label(self, point: Point, text: str, anchor: str, colour: str) -> None:
         """Small text, held at `point` by Pillow's two-letter `anchor`."""
-        self.draw.text(self.at(point), text, colour, ImageFont.load_default(11 * SMOOTHING), anchor)
+        self.draw.text(self.to_pixel(point), text, colour, ImageFont.load_default(11 * SMOOTHING), anchor)
 
-    def finished(self) -> Image.Image:
+    def finish(self) -> Image.Image:
         """The picture at its final size."""
         size = (self.image.width // SMOOTHING, self.image.height // SMOOTHING)
         return self.image.resize(size, Image.Resampling.LANCZOS)
@@ -115,22 +115,22 @@ def draw_cartpole(state: Array) -> Canvas:
     length = 2 * HALF_LENGTH
     wedge = np.linspace(-ANGLE_LIMIT, ANGLE_LIMIT, 5)  # enough to draw a short arc
     edges = [(x + 1.25 * length * sin(a), CART_HEIGHT + 1.25 * length * cos(a)) for a in wedge]
-    canvas.draw.polygon([canvas.at(point) for point in (axle, *edges)], fill=WEDGE)
+    canvas.draw.polygon([canvas.to_pixel(point) for point in (axle, *edges)], fill=WEDGE)
     draw_track(canvas)
-    canvas.box((x - CART_HALF_WIDTH, CART_HEIGHT), (x + CART_HALF_WIDTH, 0), 0.06, INK)
-    canvas.rod(axle, (x + length * sin(angle), CART_HEIGHT + length * cos(angle)), 0.11, ORANGE)
-    canvas.disc(axle, 0.085, BLUE)
+    canvas.draw_box((x - CART_HALF_WIDTH, CART_HEIGHT), (x + CART_HALF_WIDTH, 0), 0.06, INK)
+    canvas.draw_rod(axle, (x + length * sin(angle), CART_HEIGHT + length * cos(angle)), 0.11, ORANGE)
+    canvas.draw_disc(axle, 0.085, BLUE)
     return canvas
 
 
 def draw_track(canvas: Canvas) -> None:
     """The rail, with a post and a number where the episode ends, and a tick at the centre."""
-    canvas.rod((-POSITION_LIMIT, -0.03), (POSITION_LIMIT, -0.03), 0.06, MUTED)
+    canvas.draw_rod((-POSITION_LIMIT, -0.03), (POSITION_LIMIT, -0.03), 0.06, MUTED)
     for x in (-POSITION_LIMIT, POSITION_LIMIT):
-        canvas.rod((x, -0.25), (x, 0.19), 0.06, MUTED)
-        canvas.label((x, -0.36), f"{x:g}", "mt", MUTED)
-    canvas.rod((0, -0.03), (0, -0.17), 0.035, MUTED)
-    canvas.label((0, -0.36), "0", "mt", MUTED)
+        canvas.draw_rod((x, -0.25), (x, 0.19), 0.06, MUTED)
+        canvas.draw_label((x, -0.36), f"{x:g}", "mt", MUTED)
+    canvas.draw_rod((0, -0.03), (0, -0.17), 0.035, MUTED)
+    canvas.draw_label((0, -0.36), "0", "mt", MUTED)
 
 
 def draw_acrobot(state: Array) -> Canvas:
@@ -143,37 +143,37 @@ def draw_acrobot(state: Array) -> Canvas:
 
 def draw_links(canvas: Canvas, state: Array) -> None:
     """Two bars and their joints."""
-    pivot, elbow, tip = joint_positions(state)
-    canvas.rod(pivot, elbow, 0.2, BLUE)
-    canvas.rod(elbow, tip, 0.16, ORANGE)
+    pivot, elbow, tip = compute_joint_positions(state)
+    canvas.draw_rod(pivot, elbow, 0.2, BLUE)
+    canvas.draw_rod(elbow, tip, 0.16, ORANGE)
     draw_joints(canvas, state)
 
 
 def draw_joints(canvas: Canvas, state: Array) -> None:
     """A ring at the pivot, at the elbow and at the tip."""
-    for joint, radius in zip(joint_positions(state), (0.13, 0.11, 0.08), strict=True):
-        canvas.disc(joint, radius, INK)
-        canvas.disc(joint, radius / 2.5, PAPER)
+    for joint, radius in zip(compute_joint_positions(state), (0.13, 0.11, 0.08), strict=True):
+        canvas.draw_disc(joint, radius, INK)
+        canvas.draw_disc(joint, radius / 2.5, PAPER)
 
 
-def joint_positions(state: Array) -> tuple[Point, Point, Point]:
+def compute_joint_positions(state: Array) -> tuple[Point, Point, Point]:
     """The pivot, the elbow and the tip, in metres."""
     pivot = (0.0, 0.0)
-    elbow = point_on_circle(pivot, LENGTH, float(state[0]))
-    return pivot, elbow, point_on_circle(elbow, LENGTH, float(state[0] + state[1]))
+    elbow = compute_point_on_circle(pivot, LENGTH, float(state[0]))
+    return pivot, elbow, compute_point_on_circle(elbow, LENGTH, float(state[0] + state[1]))
 
 
 def draw_goal(canvas: Canvas) -> None:
     """A dashed line one link's length above the pivot, and its name."""
     reach = WIDTH / 2 / canvas.unit - 0.2
     for left in np.arange(-reach, reach, 0.2):
-        canvas.box((float(left), LENGTH + 0.02), (float(left) + 0.12, LENGTH - 0.02), 0.0, GREEN)
-    canvas.label((reach, LENGTH + 0.1), "goal", "rb", GREEN)
+        canvas.draw_box((float(left), LENGTH + 0.02), (float(left) + 0.12, LENGTH - 0.02), 0.0, GREEN)
+    canvas.draw_label((reach, LENGTH + 0.1), "goal", "rb", GREEN)
 
 
 def draw_velocities(canvas: Canvas, state: Array, seen: bool) -> None:
     """An arrow from each link of the acrobot, through the angle that it would turn in `TURN_TIME`; and a key."""
-    pivot, elbow, _ = joint_positions(state)
+    pivot, elbow, _ = compute_joint_positions(state)
     angle1, angle2, velocity1, velocity2 = map(float, state)
     for centre, radius, direction, velocity in (
         (elbow, 0.7, angle1 + angle2, velocity2),
@@ -184,9 +184,9 @@ def draw_velocities(canvas: Canvas, state: Array, seen: bool) -> None:
     # Again: no arrow covers a joint, and what is hidden covers nothing that is seen.
     (draw_joints if seen else draw_links)(canvas, state)
     draw_turn(canvas, (-2.62, -2.53), 0.55, pi + 0.5, -0.95, seen)
-    canvas.label((-2.25, -2.0), "velocities", "lm", INK if seen else MUTED)
+    canvas.draw_label((-2.25, -2.0), "velocities", "lm", INK if seen else MUTED)
     if not seen:
-        canvas.rod((-2.78, -2.18), (-2.5, -1.82), 0.03, MUTED)
+        canvas.draw_rod((-2.78, -2.18), (-2.5, -1.82), 0.03, MUTED)
 
 
 def draw_turn(canvas: Canvas, centre: Point, radius: float, start: float, turn: float, seen: bool) -> None:
@@ -196,13 +196,13 @@ def draw_turn(canvas: Canvas, centre: Point, radius: float, start: float, turn: 
     if size < 0.45:  # and a shorter one would look like dust
         return
     neck = start + turn * (1 - size * HEAD / length)
-    (x, y) = point_on_circle(centre, radius, neck)
-    tip = point_on_circle(centre, radius, start + turn)
+    (x, y) = compute_point_on_circle(centre, radius, neck)
+    tip = compute_point_on_circle(centre, radius, start + turn)
     across = 0.6 * (tip[1] - y)
     along = 0.6 * (tip[0] - x)
     head = [tip, (x - across, y + along), (x + across, y - along)]
     for rim, colour in ((RIM, PAPER), (EDGE, PURPLE if seen else GRAY), (0.0, PURPLE if seen else PAPER)):
-        canvas.arc(centre, radius, (start, neck), size * (SHAFT + 2 * rim), colour)
+        canvas.draw_arc(centre, radius, (start, neck), size * (SHAFT + 2 * rim), colour)
         canvas.shape(head, size * rim, colour)
 
 
@@ -216,9 +216,9 @@ def draw_state(name: str, state: Array, parts: Mapping[str, bool]) -> Image.Imag
     if name in ROBOTS:
         from aggrevated.plots.mujoco_rendering import get_camera
 
-        return get_camera(name).picture(state)
+        return get_camera(name).render(state)
     canvas = STATE_DRAWERS[name](state)
     for part, seen in parts.items():
         if (name, part) in PARTS:
             PARTS[name, part](canvas, state, seen)
-    return canvas.finished()
+    return canvas.finish()

@@ -17,7 +17,7 @@ from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
 from aggrevated.actors import Actor
-from aggrevated.actors.window import previous_actions, update_history
+from aggrevated.actors.window import get_previous_actions, update_history
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
@@ -47,7 +47,9 @@ class Policy(nn.Module, ABC):
     def inputs(self, observations: Array, actions: Array) -> Tensor:
         """[K, T, ...]: what it sees of trajectories: the observations; if it sees actions, the previous one beside."""
         if self.observe_actions:
-            observations = np.concatenate([observations, previous_actions(self.head.sampler().code(actions))], axis=2)
+            observations = np.concatenate(
+                [observations, get_previous_actions(self.head.sampler().encode(actions))], axis=2
+            )
         return torch.from_numpy(observations)
 
     @abstractmethod
@@ -58,7 +60,7 @@ class Policy(nn.Module, ABC):
         """`distribution`, under the name that torch expects."""
         return self.distribution(observations, mask, legal)
 
-    def scores(
+    def compute_scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
         """[K, d]: each trajectory's gradient of Σ_t own · log π(a_t|s_t); one vectorised backward pass for all."""
@@ -139,7 +141,7 @@ class Policy(nn.Module, ABC):
         action = self.clip_actions(chosen)
         memory = update_history(actor, memory, chosen)
         if self.space_adapter is not None:
-            action = self.space_adapter.native(action)
+            action = self.space_adapter.to_native_actions(action)
         return (action[0] if single else action), memory
 
     def _read(self, observation: Any) -> tuple[Array, bool]:
@@ -155,10 +157,10 @@ class Policy(nn.Module, ABC):
             ) from error
 
 
-def per_trajectory_scores(
+def compute_scores_per_trajectory(
     policy: Policy, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None
 ) -> Tensor:
-    """`Policy.scores`, by a pass forward and back for each trajectory, no longer than it is: for what has no vmap."""
+    """Return `Policy.compute_scores` by one forward and backward pass per trajectory, for networks without vmap."""
     parameters = list(policy.parameters())
     scores = torch.zeros(len(mask), sum(parameter.numel() for parameter in parameters))
     for k, length in enumerate(mask.sum(dim=1).tolist()):
@@ -199,7 +201,7 @@ class SequenceSettings(HiddenSettings):
     observe_actions: bool = setting(False, "Let the policy see its previous actions beside what it observes.")
 
 
-def input_size(observations: Space[Any]) -> int:
+def get_input_size(observations: Space[Any]) -> int:
     """O, of observations that are vectors; others are refused in a sentence."""
     if isinstance(observations, Box) and len(observations.shape) == 1:
         return int(observations.shape[0])

@@ -13,7 +13,7 @@ from torch.distributions import Distribution
 from aggrevated.actors.convolutional import WHITE, ConvolutionalActor, NumpyConvolution
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
-from aggrevated.core.spaces import PICTURE
+from aggrevated.core.spaces import MAX_IMAGE_SIZE
 from aggrevated.policies import DEFAULT_WIDTHS, HiddenSettings, Policy, make_initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
@@ -74,7 +74,7 @@ class ConvolutionalPolicy(Policy):
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
-        return cls(image_shape(Box(0, 255, tuple(shape["observations"]))), head, shape["hidden"])
+        return cls(get_image_shape(Box(0, 255, tuple(shape["observations"]))), head, shape["hidden"])
 
     def _read(self, observation: Any) -> tuple[Array, bool]:
         if self.space_adapter is not None:
@@ -91,7 +91,7 @@ def choose_convolutions(height: int, width: int) -> list[tuple[int, int, int]]:
     return [*layers, (32, 3, 2)] if max(height, width) > SMALL else layers
 
 
-def image_shape(observations: Space[Any]) -> tuple[int, ...]:
+def get_image_shape(observations: Space[Any]) -> tuple[int, ...]:
     """[H, W] or [H, W, C], of observations that are pictures; others are refused in a sentence."""
     shape = observations.shape or ()
     if not isinstance(observations, Box) or len(shape) not in (2, 3) or min(shape[:2]) < SMALLEST or not min(shape):
@@ -100,9 +100,9 @@ def image_shape(observations: Space[Any]) -> tuple[int, ...]:
             f"{type(observations).__name__}{shape}; choose another --policy, or wrap the environment"
         )
     size = torch.Size(shape).numel()
-    if size > PICTURE:
+    if size > MAX_IMAGE_SIZE:
         raise UsageError(
-            f"the policy cnn reads pictures of at most {PICTURE:,} numbers, and these have {size:,}: wrap the "
+            f"the policy cnn reads pictures of at most {MAX_IMAGE_SIZE:,} numbers, and these have {size:,}: wrap the "
             "environment in gymnasium.wrappers.GrayscaleObservation and ResizeObservation"
         )
     return shape
@@ -115,4 +115,4 @@ class ConvolutionalSettings(HiddenSettings):
     name = "cnn"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ConvolutionalPolicy:
-        return ConvolutionalPolicy(image_shape(observations), head, self.hidden, make_initial_generator(seed))
+        return ConvolutionalPolicy(get_image_shape(observations), head, self.hidden, make_initial_generator(seed))

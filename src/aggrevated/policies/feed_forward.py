@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from aggrevated.actors.feed_forward import FeedForwardActor, NumpyNetwork
-from aggrevated.policies import DEFAULT_WIDTHS, HiddenSettings, Policy, input_size, make_initial_generator
+from aggrevated.policies import DEFAULT_WIDTHS, HiddenSettings, Policy, get_input_size, make_initial_generator
 from aggrevated.policies.heads import Head
 from aggrevated.storage import JsonDict
 
 
-def relu_network(
+def make_relu_network(
     sizes: Sequence[int], generator: torch.Generator | None = None, last_gain: float = 1.0
 ) -> nn.Sequential:
     """A ReLU network with He's initialisation and zero biases; the last layer's weights are scaled by `last_gain`."""
@@ -50,7 +50,7 @@ class FeedForwardPolicy(Policy):
         """
         super().__init__()
         self.sizes = [observation_size, *hidden, head.outputs]
-        self.network = relu_network(self.sizes, generator or make_initial_generator(0), last_gain=0.1)
+        self.network = make_relu_network(self.sizes, generator or make_initial_generator(0), last_gain=0.1)
         self.head = head
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -74,4 +74,4 @@ class MlpSettings(HiddenSettings):
     name = "mlp"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> FeedForwardPolicy:
-        return FeedForwardPolicy(input_size(observations), head, self.hidden, make_initial_generator(seed))
+        return FeedForwardPolicy(get_input_size(observations), head, self.hidden, make_initial_generator(seed))

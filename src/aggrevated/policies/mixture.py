@@ -53,13 +53,15 @@ class MixturePolicy(Policy):
         self.learned = self.learned + 1
         assert len(shares) == len(self.older) + 1 == self.learned, (len(shares), self.learned)
         self.shares = torch.as_tensor(shares, dtype=torch.float64)
-        for name, weight in self._named(self.blank).items():
+        for name, weight in self._split_weights(self.blank).items():
             self.newest.get_parameter(name).copy_(weight)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        parts = [functional_call(self.newest, self._named(vector), (observations, mask)) for vector in self.older]
+        parts = [
+            functional_call(self.newest, self._split_weights(vector), (observations, mask)) for vector in self.older
+        ]
         logits = torch.stack(
-            [mixture_logits(part) for part in (*parts, self.newest(observations, mask))]
+            [compute_mixture_logits(part) for part in (*parts, self.newest(observations, mask))]
         )  # [J, K, T, A]
         shares = self.shares.log().to(logits.dtype)[:, None, None, None]
         return self.head.distribution(torch.logsumexp(logits + shares, dim=0), legal)
@@ -77,7 +79,7 @@ class MixturePolicy(Policy):
             shares = np.log(self.shares.numpy()).astype(np.float32)
         return MixtureActor((*actors, self.newest.actor()), shares)
 
-    def _named(self, vector: Tensor) -> dict[str, Tensor]:
+    def _split_weights(self, vector: Tensor) -> dict[str, Tensor]:
         """A policy's weights by name, from a row."""
         named = dict(self.newest.named_parameters())
         parts = torch.split(vector, [parameter.numel() for parameter in named.values()])
@@ -96,12 +98,12 @@ class MixturePolicy(Policy):
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
-        from aggrevated.policies.serialization import policy_classes
+        from aggrevated.policies.serialization import list_policy_classes
 
-        return cls(policy_classes()[shape["of"]].from_architecture(shape, deepcopy(head)), head)
+        return cls(list_policy_classes()[shape["of"]].from_architecture(shape, deepcopy(head)), head)
 
 
-def mixture_logits(distribution: Distribution) -> Tensor:
+def compute_mixture_logits(distribution: Distribution) -> Tensor:
     """log π(a)."""
     assert isinstance(distribution, Categorical)
     logits: Tensor = distribution.logits

@@ -15,7 +15,7 @@ from torch.distributions import Distribution
 from aggrevated.actors.recurrent import RecurrentActor
 from aggrevated.actors.window import ActionHistoryActor
 from aggrevated.core.settings import SelectedComponents, check_recurrent_width
-from aggrevated.policies import Policy, SequenceSettings, input_size, make_initial_generator
+from aggrevated.policies import Policy, SequenceSettings, get_input_size, make_initial_generator
 from aggrevated.policies.heads import Head
 from aggrevated.policies.recurrent_cells import CELLS, LSTM, CompiledLSTM
 from aggrevated.storage import JsonDict
@@ -58,7 +58,7 @@ class RecurrentPolicy(Policy):
         hidden, _ = self.recurrent(observations)
         return self.head.distribution(self.head.complete(self.readout(hidden)), legal)
 
-    def scores(
+    def compute_scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
         """[K, d], by one backward pass for all trajectories, to the pre-activations instead of the weights.
@@ -66,7 +66,7 @@ class RecurrentPolicy(Policy):
         Every weight enters through a product y_t = W x_t + b, so that a trajectory's gradient is Σ_t (∂/∂y_t) x_tᵀ, and
         the sums are batched products. No second derivatives, and no pass for each trajectory.
         """
-        hidden, back = self._recurrence(observations, mask)  # h_0 … h_T
+        hidden, back = self._run_recurrence(observations, mask)  # h_0 … h_T
         completed = self.head.complete(self.readout(hidden[:, 1:])).detach().requires_grad_()
         log_probability = self.head.distribution(completed, legal).log_prob(actions)
         (out,) = torch.autograd.grad((log_probability * own).sum(), completed)
@@ -78,21 +78,21 @@ class RecurrentPolicy(Policy):
         linear = y.mT @ observations, m.mT @ before, y.sum(1), m.sum(1), out.mT @ after, out.sum(1)
         return torch.cat([gradient.flatten(1) for gradient in (*linear, of_the_head.sum(1))], dim=1)
 
-    def _recurrence(self, observations: Tensor, mask: Tensor) -> tuple[Tensor, BackwardFunction]:
+    def _run_recurrence(self, observations: Tensor, mask: Tensor) -> tuple[Tensor, BackwardFunction]:
         """(h_0 … h_T [K, T + 1, hidden], what turns ∂/∂h_1 … ∂/∂h_T into ∂/∂y_t and ∂/∂m_t [K, T, gates])."""
         w, u, b, c = (parameter.detach() for parameter in self.recurrent.parameters())
         inputs = observations @ w.T + b
         if isinstance(self.cell, LSTM) and inputs.dtype == torch.float32:
             unrolled = CompiledLSTM((inputs + c).numpy(), u.T.contiguous().numpy(), mask.sum(dim=1).numpy())
 
-            def compiled(by_hidden: Tensor) -> tuple[Tensor, Tensor]:
-                gates = torch.from_numpy(unrolled.back(by_hidden.numpy()))
+            def run_compiled(by_hidden: Tensor) -> tuple[Tensor, Tensor]:
+                gates = torch.from_numpy(unrolled.run_backward(by_hidden.numpy()))
                 return gates, gates
 
-            return torch.from_numpy(unrolled.hidden), compiled
+            return torch.from_numpy(unrolled.hidden), run_compiled
         count, length = mask.shape  # zeros added to y_t and m_t, whose derivatives are asked for
         at_y, at_m = (torch.zeros(count, length, len(b), dtype=b.dtype, requires_grad=True) for _ in range(2))
-        states = [self.cell.initial(count, u.shape[1], u.dtype)]
+        states = [self.cell.make_initial_state(count, u.shape[1], u.dtype)]
         for y, zero in zip((inputs + at_y).unbind(1), at_m.unbind(1), strict=True):
             states.append(self.cell.step(y, states[-1][0] @ u.T + c + zero, states[-1]))
         hidden = torch.stack([state[0] for state in states], 1)
@@ -124,7 +124,7 @@ class LstmSettings(SequenceSettings):
         check_recurrent_width(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> RecurrentPolicy:
-        size = input_size(observations)
+        size = get_input_size(observations)
         generator = make_initial_generator(seed)
         return RecurrentPolicy(size, head, self.hidden[0], self.name, generator, self.observe_actions)
 

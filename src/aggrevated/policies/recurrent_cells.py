@@ -25,7 +25,7 @@ class RecurrentCell(Protocol):
         """Torch's layer of that kind."""
         ...
 
-    def initial(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
+    def make_initial_state(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
         """The state of `count` sequences before their first input."""
         ...
 
@@ -43,7 +43,7 @@ class LSTM:
 
     layer = nn.LSTM
 
-    def initial(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
+    def make_initial_state(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
         return torch.zeros(count, hidden, dtype=dtype), torch.zeros(count, hidden, dtype=dtype)
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
@@ -52,7 +52,7 @@ class LSTM:
         return o.sigmoid() * c.tanh(), c
 
     def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyLSTM":
-        w, u, b, c = cell_weights(layer, which)
+        w, u, b, c = extract_cell_weights(layer, which)
         hidden = layer.hidden_size
         # σ(x) = (1 + tanh(x/2)) / 2: with halved weights for i, f and o, one tanh serves all gates.
         half = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], np.float32), hidden)
@@ -64,7 +64,7 @@ class GRU:
 
     layer = nn.GRU
 
-    def initial(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
+    def make_initial_state(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
         return (torch.zeros(count, hidden, dtype=dtype),)
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
@@ -75,12 +75,12 @@ class GRU:
         return (n + z * (state[0] - n),)
 
     def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyGRU":
-        w, u, b, c = cell_weights(layer, which)
+        w, u, b, c = extract_cell_weights(layer, which)
         half = np.repeat(np.array([0.5, 0.5, 1.0], np.float32), layer.hidden_size)
         return NumpyGRU(transpose_weights(w, half), transpose_weights(u, half), b * half, c * half, layer.hidden_size)
 
 
-def cell_weights(layer: nn.RNNBase, which: int) -> list[Array]:
+def extract_cell_weights(layer: nn.RNNBase, which: int) -> list[Array]:
     """W, U, b and c."""
     return [p.detach().numpy() for p in layer.parameters()][4 * which :][:4]
 
@@ -106,10 +106,10 @@ class CompiledLSTM:
         self.cells = np.zeros_like(self.hidden)
         _forward(self.gates, u, self.hidden, self.cells, lengths)
 
-    def back(self, by_hidden: Array) -> Array:
+    def run_backward(self, by_hidden: Array) -> Array:
         """∂/∂ of what goes into the gates, [K, T, 4 hidden], from ∂/∂h_t [K, T, hidden]."""
         found = np.zeros_like(self.gates)
-        _backward(
+        _run_backward(
             self.gates, np.ascontiguousarray(self.u.T), self.cells, np.ascontiguousarray(by_hidden), found, self.lengths
         )
         return found
@@ -131,7 +131,7 @@ def _forward(gates, u, hidden, cells, lengths):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def _backward(gates, back, cells, by_hidden, found, lengths):  # type: ignore[no-untyped-def]
+def _run_backward(gates, back, cells, by_hidden, found, lengths):  # type: ignore[no-untyped-def]
     n = by_hidden.shape[2]
     of_h = np.empty(n, np.float32)
     of_c = np.empty(n, np.float32)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from aggrevated import __version__, storage
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.registry import list_modules
-from aggrevated.core.spaces import LARGEST, SpaceAdapter
+from aggrevated.core.spaces import MAX_VECTOR_SIZE, SpaceAdapter
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.storage import JsonDict, truncate_message
@@ -29,7 +29,10 @@ def save_policy(policy: Policy, path: Path, card: JsonDict) -> None:
     """Write it, sealed; `load` makes it again."""
     shape = policy.architecture()
     head: Any = policy.head  # one of somebody else's may be of no kind
-    if policy_classes().get(policy.registry_name) is not type(policy) or type(head) not in head_classes().values():
+    if (
+        list_policy_classes().get(policy.registry_name) is not type(policy)
+        or type(head) not in list_head_classes().values()
+    ):
         names = f"a {type(policy).__name__} with a {type(head).__name__}"
         raise UsageError(f"{names} is of a class of your own, which no file can bring back: save its state_dict")
     try:
@@ -62,7 +65,7 @@ def load_policy(path: Path | str) -> Policy:
         if any(tensor.dtype != kinds_of_numbers[name] for name, tensor in weights.items()):
             raise ValueError("its weights are numbers of another type")
         if facts["space_adapter"] is not None:
-            policy.space_adapter = SpaceAdapter.from_facts(facts["space_adapter"], source)
+            policy.space_adapter = SpaceAdapter.from_dict(facts["space_adapter"], source)
         check_saved_policy(policy, weights)
         policy.metadata = dict(facts["card"])
     except DataError:
@@ -82,11 +85,11 @@ def build_without_weights(facts: JsonDict) -> Policy:
     if any(len(value) > LAYERS for value in own["shape"].values() if isinstance(value, list)):
         raise ValueError(f"it has more than {LAYERS} layers")
     seen = own["shape"]["observations"]
-    if not 0 < (math.prod(seen) if isinstance(seen, list) else seen) <= LARGEST:
+    if not 0 < (math.prod(seen) if isinstance(seen, list) else seen) <= MAX_VECTOR_SIZE:
         raise ValueError(f"it reads {seen} numbers")
     with torch.device("meta"):
-        head = find_class(of_head["kind"], head_classes()).from_architecture(of_head["shape"])
-        policy: Policy = find_class(own["kind"], policy_classes()).from_architecture(own["shape"], head)
+        head = find_class(of_head["kind"], list_head_classes()).from_architecture(of_head["shape"])
+        policy: Policy = find_class(own["kind"], list_policy_classes()).from_architecture(own["shape"], head)
     return policy
 
 
@@ -105,14 +108,14 @@ def check_saved_policy(policy: Policy, weights: dict[str, Tensor]) -> None:
         return
     seen = policy.space_adapter.learner_observation_space
     actions = policy.space_adapter.action_space
-    if seen.shape != observation_shape(policy):
-        raise ValueError(f"it reads {observation_shape(policy)}, and its environment shows {seen.shape}")
+    if seen.shape != get_observation_shape(policy):
+        raise ValueError(f"it reads {get_observation_shape(policy)}, and its environment shows {seen.shape}")
     count = actions.n if isinstance(actions, Discrete) else len(actions.low)
     if count != policy.head.outputs or isinstance(actions, Discrete) != has_discrete_actions(policy):
         raise ValueError(f"its actions are not those of its environment, {actions}")
 
 
-def observation_shape(policy: Policy) -> tuple[int, ...]:
+def get_observation_shape(policy: Policy) -> tuple[int, ...]:
     """Of what it sees at one step."""
     said = policy.architecture()["observations"]
     return (said,) if isinstance(said, int) else tuple(said)
@@ -124,7 +127,7 @@ def has_discrete_actions(policy: Policy) -> bool:
 
 
 @cache
-def policy_classes() -> dict[str, type[Policy]]:
+def list_policy_classes() -> dict[str, type[Policy]]:
     """Every kind of policy in this folder, by what its file says."""
     return {
         found.registry_name: found
@@ -134,7 +137,7 @@ def policy_classes() -> dict[str, type[Policy]]:
 
 
 @cache
-def head_classes() -> dict[str, Any]:
+def list_head_classes() -> dict[str, Any]:
     """The same of heads."""
     classes: list[Any] = list_saveable_classes("aggrevated.policies.heads")
     return {found.registry_name: found for found in classes if issubclass(found, nn.Module)}

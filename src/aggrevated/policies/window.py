@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from aggrevated.actors.window import ActionHistoryActor, WindowActor
-from aggrevated.policies import DEFAULT_WIDTHS, Policy, SequenceSettings, input_size, make_initial_generator
+from aggrevated.policies import DEFAULT_WIDTHS, Policy, SequenceSettings, get_input_size, make_initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
 from aggrevated.storage import JsonDict
@@ -68,6 +68,6 @@ class WindowSettings(SequenceSettings):
     name = "window"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> WindowPolicy:
-        size = input_size(observations)
+        size = get_input_size(observations)
         generator = make_initial_generator(seed)
         return WindowPolicy(size, head, self.hidden, generator, observe_actions=self.observe_actions)

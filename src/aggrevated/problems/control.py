@@ -19,16 +19,16 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError, UserCodeError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import COUNT, SEED, at_least, setting
-from aggrevated.core.statistics import standard_error
+from aggrevated.core.statistics import estimate_standard_error
 from aggrevated.engines import IN_PROCESS, Engine
 from aggrevated.experts import Expert
 from aggrevated.experts.checked import query_actions
-from aggrevated.experts.fingerprint import compute_behavior_fingerprint, expert_arrays
+from aggrevated.experts.fingerprint import collect_expert_arrays, compute_behavior_fingerprint
 from aggrevated.experts.loading import list_builtin_experts, load_expert, split_names
 from aggrevated.policies import Policy
 from aggrevated.problems import EvaluationSettings, Problem, ProblemSettings, Score, check_enough_memory
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import checked_reset
+from aggrevated.simulators.checked import reset_and_check
 from aggrevated.storage import JsonDict, digest_tensors
 from aggrevated.validation import EpisodeEvaluator, evaluate_returns
 
@@ -139,7 +139,7 @@ class ControlProblem(ProblemSettings):
     @property
     def expert_weights(self) -> dict[str, Tensor]:
         """All that π* has learned, by number; nothing of an expert that is no network."""
-        return {str(i): torch.from_numpy(array) for i, array in enumerate(expert_arrays(self.loaded_expert))}
+        return {str(i): torch.from_numpy(array) for i, array in enumerate(collect_expert_arrays(self.loaded_expert))}
 
     def build(self, seed: int) -> Problem:
         return Problem(
@@ -172,7 +172,7 @@ class ControlProblem(ProblemSettings):
         """How many fresh episodes the chosen policy is tested on."""
         return self.test_episodes or TESTED
 
-    def n_expert_test_episodes(self, answers: int) -> int:
+    def count_expert_test_episodes(self, answers: int) -> int:
         """The same of the expert, where it gave so many answers in training."""
         return self.n_test_episodes
 
@@ -190,21 +190,21 @@ class ControlProblem(ProblemSettings):
         fresh = derive_seeds(seed, SeedPurpose.TEST, 0, episodes)
         own = min(by_expert or episodes, episodes)
         returned, _ = evaluate_returns(policy, self.simulator, fresh, deterministic, engine)
-        of_expert = self.expert_returns(fresh[:own], engine)
+        of_expert = self.measure_expert_returns(fresh[:own], engine)
         test = float(returned.mean())
         expert = float(of_expert.mean())
         return Score(
             expert,
             test,
             self.ratio(test, expert),
-            expert_standard_error=standard_error(of_expert),
-            test_standard_error=standard_error(returned),
+            expert_standard_error=estimate_standard_error(of_expert),
+            test_standard_error=estimate_standard_error(returned),
             expert_diverged=own - len(of_expert),
             test_diverged=episodes - len(returned),
             expert_episodes=own if own < episodes else None,
         )
 
-    def expert_returns(self, fresh: Array, engine: Engine = IN_PROCESS) -> Array:
+    def measure_expert_returns(self, fresh: Array, engine: Engine = IN_PROCESS) -> Array:
         """What π* earns on the episodes of these seeds; of an expert from a file, measured once in a process.
 
         What another one does may hang on more than its weights, so that it is asked again.
@@ -252,7 +252,7 @@ class HeldOutEvaluator:
 
     def with_training_cost(self, answers: int) -> HeldOutEvaluator:
         """The same after a training in which the expert gave so many answers."""
-        return replace(self, by_expert=self.problem.n_expert_test_episodes(answers))
+        return replace(self, by_expert=self.problem.count_expert_test_episodes(answers))
 
     def notice(self) -> str:
         """What the expert's part of it will take, where that is long; a network's is not."""
@@ -261,7 +261,7 @@ class HeldOutEvaluator:
         if world.expert_weights:
             return ""
         episodes = self.by_expert or world.n_test_episodes
-        states = checked_reset(world.simulator, np.arange(PILOT, dtype=np.uint64))
+        states = reset_and_check(world.simulator, np.arange(PILOT, dtype=np.uint64))
         began = time.perf_counter()
         query_actions(expert, states, 0, world.simulator.action_space)
         pace = (time.perf_counter() - began) / PILOT

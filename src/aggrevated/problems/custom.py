@@ -20,7 +20,7 @@ from aggrevated.core.settings import COUNT, Rule, SelectedComponents, check_sett
 from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.core.user_code import call_user_code
 from aggrevated.experts import Expert
-from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.adapters import as_expert, get_expert_capability
 from aggrevated.experts.fingerprint import compute_behavior_fingerprint
 from aggrevated.experts.loading import load_expert
 from aggrevated.policies import Policy
@@ -29,7 +29,7 @@ from aggrevated.problems import Problem, check_enough_memory
 from aggrevated.problems.code_references import import_reference, is_reference
 from aggrevated.problems.control import GIVE_AGAIN, ControlProblem, to_absolute_path, to_tensors
 from aggrevated.problems.expert_fingerprint import compute_expert_fingerprint
-from aggrevated.problems.normalization import observation_stats, typical_action_stats
+from aggrevated.problems.normalization import estimate_action_stats, estimate_observation_stats
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.checked import observe_float64
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
@@ -102,7 +102,7 @@ class CustomProblem(ControlProblem):
 
     def recommended_components(self) -> dict[str, str]:
         policy = "cnn" if self.space_adapter.is_image else "lstm" if self.observation_columns else "mlp"
-        rung = expert_capability(self.loaded_expert)
+        rung = get_expert_capability(self.loaded_expert)
         if rung != "q" and self.expert_weights:  # critics are the weakest part of a trained model
             rung = "act"
         return {"policy": policy, "oracle": ORACLE_BY_CAPABILITY[rung]}
@@ -111,10 +111,10 @@ class CustomProblem(ControlProblem):
     def environment_simulator(self) -> Simulator:
         """The simulator as it comes, and as the expert sees it."""
         key = "simulator", self.environment, self.environment_options, self.horizon
-        made: Simulator = cached_build(
+        made: Simulator = build_cached(
             key, lambda: make_simulator(self.environment, self._options, self.horizon, self.trusted)
         )
-        _KEPT.setdefault(comparable_key((*key[:3], made.horizon)), (key, made))
+        _KEPT.setdefault(make_comparable_key((*key[:3], made.horizon)), (key, made))
         return made
 
     @property
@@ -127,7 +127,7 @@ class CustomProblem(ControlProblem):
         return dict(options)
 
     @property
-    def raw_translation(self) -> SpaceAdapter:
+    def raw_space_adapter(self) -> SpaceAdapter:
         """The same up to what the expert sees."""
         found = getattr(self.environment_simulator, "space_adapter", None)
         return found or SpaceAdapter(
@@ -137,7 +137,7 @@ class CustomProblem(ControlProblem):
     @property
     def space_adapter(self) -> SpaceAdapter:
         """Between the environment's own observations and actions and what the learner sees and does."""
-        raw = self.raw_translation
+        raw = self.raw_space_adapter
         check_setting(
             not (self.observation_columns and raw.is_image),
             "observation_columns",
@@ -155,7 +155,7 @@ class CustomProblem(ControlProblem):
         if not self.normalize_observations or raw.is_image:
             return replace(raw, columns=columns)
         key = "scales", self.environment, self.environment_options, self.horizon
-        mean, scale = cached_build(key, lambda: observation_stats(self.environment_simulator))
+        mean, scale = build_cached(key, lambda: estimate_observation_stats(self.environment_simulator))
         chosen = list(self.observation_columns) or slice(None)
         return replace(raw, columns=columns, mean=mean[chosen], scale=scale[chosen])
 
@@ -173,7 +173,7 @@ class CustomProblem(ControlProblem):
 
     @property
     def loaded_expert(self) -> Expert:
-        found: Expert = cached_build(("expert", *self._identity), self._load)
+        found: Expert = build_cached(("expert", *self._identity), self._load)
         return found
 
     @property
@@ -205,9 +205,9 @@ class CustomProblem(ControlProblem):
         for part in policy.modules():
             if isinstance(part, GaussianHead):
                 part.init_action_scale(
-                    *cached_build(
+                    *build_cached(
                         ("actions", *self._identity),
-                        lambda: typical_action_stats(self.environment_simulator, self.loaded_expert),
+                        lambda: estimate_action_stats(self.environment_simulator, self.loaded_expert),
                     )
                 )
 
@@ -234,7 +234,7 @@ class CustomProblem(ControlProblem):
             else to_tensors(compute_expert_fingerprint(self.loaded_expert, self.environment_simulator))
         )
 
-    def n_expert_test_episodes(self, answers: int) -> int:
+    def count_expert_test_episodes(self, answers: int) -> int:
         """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
         if self.test_episodes or self.expert_weights:
             return self.n_test_episodes
@@ -267,20 +267,20 @@ def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: b
     name = environment if isinstance(environment, str) else None
     if is_reference(environment):
         environment = import_reference(environment, trusted)
-    if looks_like_simulator(environment):
+    if is_simulator_like(environment):
         return check_own_horizon(environment, horizon)
     if callable(environment):
-        takes = signature_parameters(environment)
+        takes = list_signature_parameters(environment)
         own = options | ({"horizon": horizon} if horizon and "horizon" in takes else {})
         called = str(name or getattr(environment, "__name__", type(environment).__name__))
-        if missing := [one for one in required_parameters(environment) if one not in own]:
+        if missing := [one for one in list_required_parameters(environment) if one not in own]:
             example = json.dumps(dict.fromkeys(missing, "..."))
             raise UsageError(
                 f"{called} needs {' and '.join(missing)} to make an environment: give --environment-options "
                 f"'{example}', or a function that needs nothing"
             )
         first = call_user_code(called, "making of environments", lambda: environment(**own))
-        if looks_like_simulator(first):
+        if is_simulator_like(first):
             return check_own_horizon(first, horizon)
         if isinstance(first, gymnasium.Env):
             first.close()
@@ -291,7 +291,7 @@ def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: b
     return GymnasiumSimulator(environment, horizon or None, name=name)
 
 
-def looks_like_simulator(thing: Any) -> bool:
+def is_simulator_like(thing: Any) -> bool:
     """Whether it is a simulator of ours, and no class of them."""
     return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in ("reset", "observe", "step"))
 
@@ -303,7 +303,7 @@ def check_own_horizon(simulator: Simulator, horizon: int) -> Simulator:
     return simulator
 
 
-def required_parameters(function: Callable[..., Any]) -> list[str]:
+def list_required_parameters(function: Callable[..., Any]) -> list[str]:
     """The names of what it cannot do without."""
     try:
         taken = inspect.signature(function).parameters.values()
@@ -313,7 +313,7 @@ def required_parameters(function: Callable[..., Any]) -> list[str]:
     return [one.name for one in taken if one.default is one.empty and one.kind not in several]
 
 
-def signature_parameters(function: Callable[..., Any]) -> Container[str]:
+def list_signature_parameters(function: Callable[..., Any]) -> Container[str]:
     """The names of what it takes."""
     try:
         return inspect.signature(function).parameters
@@ -324,9 +324,9 @@ def signature_parameters(function: Callable[..., Any]) -> Container[str]:
 _KEPT: OrderedDict[tuple[object, ...], tuple[object, Any]] = OrderedDict()  # with what was asked, whose ids it keeps
 
 
-def cached_build(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+def build_cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     """What was made for that key, the last few times; what cannot be compared by value counts as itself."""
-    own = comparable_key(key)
+    own = make_comparable_key(key)
     if own not in _KEPT:
         _KEPT[own] = key, make()
         while len(_KEPT) > CACHE_SIZE:
@@ -334,6 +334,6 @@ def cached_build(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     return _KEPT[own][1]
 
 
-def comparable_key(key: tuple[Any, ...]) -> tuple[object, ...]:
+def make_comparable_key(key: tuple[Any, ...]) -> tuple[object, ...]:
     """The key by what can be compared."""
     return tuple(part if isinstance(part, str | int) else id(part) for part in key)

@@ -8,7 +8,7 @@ from aggrevated.experts.checked import query_actions
 from aggrevated.experts.fingerprint import round_to_significant_digits
 from aggrevated.problems.normalization import sample_actions
 from aggrevated.simulators import Simulator, find_action_mask
-from aggrevated.simulators.checked import checked_reset, checked_step
+from aggrevated.simulators.checked import reset_and_check, step_and_check
 
 # steps: few questions, because a planner takes its time
 LANES = 2
@@ -19,11 +19,11 @@ def compute_expert_fingerprint(expert: Expert, simulator: Simulator) -> dict[str
     """π*(s), float64 with six significant digits, in the states that some steps of random actions lead to."""
     generator = np.random.default_rng(0)
     rules = find_action_mask(simulator)
-    states = checked_reset(simulator, np.arange(LANES, dtype=np.uint64))
+    states = reset_and_check(simulator, np.arange(LANES, dtype=np.uint64))
     found = dict[str, Array]()
     for t in range(1, min(ASKED_AFTER[-1], simulator.horizon - 1) + 1):
         legal = None if rules is None else rules.action_mask(states)
-        states, _, done = checked_step(simulator, states, sample_actions(simulator, generator, len(states), legal))
+        states, _, done = step_and_check(simulator, states, sample_actions(simulator, generator, len(states), legal))
         states = states[~done]
         if not len(states):
             break

@@ -8,7 +8,7 @@ from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts import Expert
 from aggrevated.experts.checked import query_actions
 from aggrevated.simulators import Simulator, find_action_mask
-from aggrevated.simulators.checked import checked_reset, checked_step, observe_float64
+from aggrevated.simulators.checked import observe_float64, reset_and_check, step_and_check
 
 # that are looked at, at most
 STEPS = 2000
@@ -21,7 +21,7 @@ VARIES = 1e-4  # of its size: less is no variation
 LAST_BITS = 10  # what varies by so few of its own type does not
 
 
-def observation_stats(simulator: Simulator) -> tuple[Array, Array]:
+def estimate_observation_stats(simulator: Simulator) -> tuple[Array, Array]:
     """(mean, deviation) float64 [O] of each number; 0 and 1 of those that are only ever 0 or 1.
 
     One that never changes is its own mean, and has its own size for a scale. They belong to the simulator alone, so
@@ -42,14 +42,14 @@ def collect_random_observations(simulator: Simulator) -> list[Array]:
     """What is seen in some episodes of actions that are drawn without looking, [n, O] at each step."""
     generator = np.random.default_rng(0)
     rules = find_action_mask(simulator)
-    states = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, EPISODES))
+    states = reset_and_check(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, EPISODES))
     found = []
     steps = 0
     for _ in range(simulator.horizon):
         found.append(observe_float64(simulator, states))
         steps += len(states)
         legal = None if rules is None else rules.action_mask(states)
-        states, _, done = checked_step(simulator, states, sample_actions(simulator, generator, len(states), legal))
+        states, _, done = step_and_check(simulator, states, sample_actions(simulator, generator, len(states), legal))
         states = states[~done]
         if steps >= STEPS or not len(states):
             break
@@ -69,7 +69,7 @@ def sample_actions(simulator: Simulator, generator: np.random.Generator, count: 
     return np.where(bounded, uniform, generator.standard_normal(uniform.shape)).astype(space.dtype)
 
 
-def typical_action_stats(simulator: Simulator, expert: Expert) -> tuple[Array, Array]:
+def estimate_action_stats(simulator: Simulator, expert: Expert) -> tuple[Array, Array]:
     """(centre, unit) float32 [A] of the expert's actions on the first steps of some of its own episodes.
 
     An expert that always does the same has half of what the space allows for a unit, or its own size.
@@ -88,12 +88,12 @@ def typical_action_stats(simulator: Simulator, expert: Expert) -> tuple[Array, A
 
 def collect_expert_actions(simulator: Simulator, expert: Expert) -> list[Array]:
     """What π* does at the first steps of a few episodes, float64 [n, A] at each."""
-    states = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 1, LANES))
+    states = reset_and_check(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 1, LANES))
     found = []
     for t in range(min(simulator.horizon, ADVISED // LANES)):
         actions = query_actions(expert, states, t, simulator.action_space)
         found.append(np.asarray(actions, np.float64).reshape(len(states), -1))
-        states, _, done = checked_step(simulator, states, actions)
+        states, _, done = step_and_check(simulator, states, actions)
         states = states[~done]
         if not len(states):
             break

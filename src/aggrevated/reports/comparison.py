@@ -12,10 +12,10 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.settings import has_exact_type
-from aggrevated.core.statistics import estimate, median_time
+from aggrevated.core.statistics import estimate, estimate_median_time
 from aggrevated.plots.learning_curves import Curve, pad_curves, plot_learning_curves
 from aggrevated.problems.control import ControlProblem
-from aggrevated.reports import Table, number_column, text_column
+from aggrevated.reports import Table, make_number_column, make_text_column
 from aggrevated.storage import JsonDict
 from aggrevated.training.checkpoint import COST_FIELDS
 from aggrevated.training.records import Metrics, Result
@@ -53,20 +53,20 @@ def make_cost_curve(run: Run, result: Result) -> CostCurve:
     return {name: list(column) for name, column in zip(names, zip(*points, strict=True), strict=True)}
 
 
-def worst_return(run: Run) -> float:
+def get_worst_return(run: Run) -> float:
     """The return that counts as nothing, where there is a ratio."""
     world = run.config.problem
     return world.worst_return(world.horizon) if isinstance(world, ControlProblem) else 0.0
 
 
-def target_return(run: Run, result: Result, ratio: float) -> float:
+def compute_target_return(run: Run, result: Result, ratio: float) -> float:
     """The return that is so much of the expert's."""
     expert = float(result.to_dict()["expert_return"])
-    lowest = worst_return(run)
+    lowest = get_worst_return(run)
     return lowest + ratio * (expert - lowest)
 
 
-def steps_to_reach(course: CostCurve, level: float) -> dict[str, float | None]:
+def find_steps_to_reach(course: CostCurve, level: float) -> dict[str, float | None]:
     """What had been spent when the best so far was first at that level; None: never within the budget."""
     at = next((place for place, value in enumerate(course["best_return"]) if value >= level), None)
     return {name: None if at is None else course[name][at] for name in COST_AXES}
@@ -81,7 +81,7 @@ def mean_best_return(course: CostCurve, budget: float, before: float) -> float:
     return float(np.diff(np.maximum.accumulate(at)) @ np.array([before, *course["best_return"]]) / budget)
 
 
-def reach_row(label: str, found: Mapping[str, Sequence[Mapping[str, float | None]]]) -> JsonDict:
+def make_reach_row(label: str, found: Mapping[str, Sequence[Mapping[str, float | None]]]) -> JsonDict:
     """Of one method: for each level the medians of what it took, their intervals, and in how many trials."""
     row: JsonDict = {"label": label}
     for level, trials in found.items():
@@ -89,7 +89,7 @@ def reach_row(label: str, found: Mapping[str, Sequence[Mapping[str, float | None
         row["trials"] = len(trials)
         for name in (name for name in COST_AXES if name in trials[0]):
             key = level if name == "simulator_steps" else f"{level}_{name}"
-            row |= median_time([trial[name] for trial in trials]).named(key)
+            row |= estimate_median_time([trial[name] for trial in trials]).to_fields(key)
     return row
 
 
@@ -102,7 +102,7 @@ class TrialGroup:
     results: list[Result]
 
     @classmethod
-    def of(cls, runs: list[Run], prefix: str = "") -> TrialGroup:
+    def from_runs(cls, runs: list[Run], prefix: str = "") -> TrialGroup:
         """The group of these runs; a run that has not ended is refused, never left out."""
         results = []
         for run in runs:
@@ -112,7 +112,7 @@ class TrialGroup:
             results.append(result)
         return cls(prefix + runs[0].label, runs, results)
 
-    def column(self, name: str) -> Array:
+    def get_column(self, name: str) -> Array:
         """One number of every trial, [trials]."""
         values = [result.to_dict().get(name, "absent") for result in self.results]
         for run, value in zip(self.runs, values, strict=True):
@@ -121,7 +121,7 @@ class TrialGroup:
         return np.array(values, float)
 
     def mean(self, name: str) -> float:
-        return float(self.column(name).mean())
+        return float(self.get_column(name).mean())
 
 
 RETURN_FIELDS = ("best_return", "test_return")
@@ -133,8 +133,8 @@ def summarize_group(group: TrialGroup) -> JsonDict:
 
     Where returns have no ratio it is what the policy earns above its expert. What was spent is a mean.
     """
-    name = compared_quantity(group)
-    compared = relative_to_expert(group)
+    name = describe_compared_quantity(group)
+    compared = compute_relative_to_expert(group)
     if np.isnan(compared).any():
         raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
     run = group.runs[0]
@@ -145,36 +145,38 @@ def summarize_group(group: TrialGroup) -> JsonDict:
         "label": group.label,
         "run": str(run.folder if len(group.runs) == 1 else run.folder.parent),
         "trials": len(group.results),
-        **{key: value for one in RETURN_FIELDS for key, value in estimate(group.column(one)).named(one).items()},
+        **{
+            key: value for one in RETURN_FIELDS for key, value in estimate(group.get_column(one)).to_fields(one).items()
+        },
         **{one: group.mean(one) for one in MEANS},
-        **estimate(compared).named(name),
+        **estimate(compared).to_fields(name),
     }
 
 
-def compared_quantity(group: TrialGroup) -> str:
+def describe_compared_quantity(group: TrialGroup) -> str:
     """What is compared: the ratio of returns, or the gain above the expert's."""
     return "ratio" if group.runs[0].config.problem.has_ratio else "gain"
 
 
-def relative_to_expert(group: TrialGroup) -> Array:
+def compute_relative_to_expert(group: TrialGroup) -> Array:
     """That of every trial."""
-    if compared_quantity(group) == "ratio":
-        return group.column("ratio")
-    return group.column("test_return") - group.column("expert_return")
+    if describe_compared_quantity(group) == "ratio":
+        return group.get_column("ratio")
+    return group.get_column("test_return") - group.get_column("expert_return")
 
 
 def make_comparison_table(groups: Sequence[TrialGroup], closing: str) -> Table:
     """The table of all groups, best so far, fresh and beside the expert."""
     digits = groups[0].runs[0].config.problem.digits
-    name = compared_quantity(groups[0])
+    name = describe_compared_quantity(groups[0])
     figures = 3 if name == "ratio" else digits
     columns = {
-        "method": text_column("label"),
-        "trials": text_column("trials"),
-        "best": number_column("best_return", digits),
-        "test": number_column("test_return", digits),
-        "expert": number_column("expert_return", digits),
-        name: number_column(name, figures),
+        "method": make_text_column("label"),
+        "trials": make_text_column("trials"),
+        "best": make_number_column("best_return", digits),
+        "test": make_number_column("test_return", digits),
+        "expert": make_number_column("expert_return", digits),
+        name: make_number_column(name, figures),
         "95 %": lambda row: format_interval(row[f"{name}_low"], row[f"{name}_high"], figures),
     }
     return Table([summarize_group(group) for group in groups], columns, closing)
@@ -194,7 +196,9 @@ def plot_groups(groups: Sequence[TrialGroup], path: Path) -> None:
     experts = {config.problem.expert_identity() for config in configs}
     returned = float(np.mean([group.mean("expert_return") for group in groups]))
     expert = returned if len(experts) == 1 else None  # different experts have no line in common
-    costly = any(group.column("oracle_steps").any() for group in groups)  # the oracle's roll-outs are part of the bill
+    costly = any(
+        group.get_column("oracle_steps").any() for group in groups
+    )  # the oracle's roll-outs are part of the bill
     curves = [make_curve(group, costly) for group in groups]
     plot_learning_curves(curves, expert, configs[0].task.title, path, configs[0].problem.metric_name)
 

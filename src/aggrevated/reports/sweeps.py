@@ -13,7 +13,7 @@ from optuna.visualization.matplotlib import plot_slice
 
 from aggrevated import __version__
 from aggrevated.plots.learning_curves import save_figure
-from aggrevated.reports import Column, Table, markdown_table, number_column
+from aggrevated.reports import Column, Table, format_markdown_table, make_number_column
 from aggrevated.storage import JsonDict, write_atomically
 from aggrevated.sweeps.request import SweepRequest
 from aggrevated.sweeps.search_space import Variation
@@ -41,7 +41,7 @@ def describe_sweep(sweep: Sweep, study: Study) -> JsonDict:
         {"trial": trial.number, "settings": trial.params, "validation": trial.value, **trial.user_attrs}
         for trial in [*scored, *(trial for trial in study.trials if trial.value is None)]
     ]
-    best = trials[0] | {"command": sweep.asked.command(trials[0]["settings"])} if scored else None
+    best = trials[0] | {"command": sweep.asked.format_command(trials[0]["settings"])} if scored else None
     own = {"sweep": str(sweep.folder), "version": __version__, "asked": sweep.asked.to_dict()}
     return own | {"best": best, "importance": compute_importance(sweep.asked, study), "trials": trials}
 
@@ -50,7 +50,7 @@ def describe_trials(asked: SweepRequest, trials: list[JsonDict]) -> str:
     """Say how many trials there are, and how many of them failed."""
     failed = sum("failed" in trial for trial in trials)
     made = f"{len(trials)} trials of {asked.seeds} {'seed' if asked.seeds == 1 else 'seeds'}"
-    return f"{asked.found.title}: {made}{f', {failed} failed' if failed else ''}"
+    return f"{asked.task_spec.title}: {made}{f', {failed} failed' if failed else ''}"
 
 
 def compute_importance(asked: SweepRequest, study: Study) -> dict[str, float]:
@@ -79,10 +79,10 @@ def write_report(sweep: Sweep, study: Study, facts: JsonDict) -> Table:
         "![The return of every trial over each of its settings](sweep.png)",
         f"Method {asked.method}; varied: {format_part([f'`{one}`' for one in asked.varied])}; "
         f"fixed: {format_part(dict(asked.fixed))}; {asked.search}, sampler seed {asked.sampler_seed}.",
-        markdown_table(" | ".join(columns), [[column(one) for column in columns.values()] for one in best]),
+        format_markdown_table(" | ".join(columns), [[column(one) for column in columns.values()] for one in best]),
         WHAT_IS_COMPARED,
         f"The best trial again, with the same weights to the bit:\n\n```\n{command}\n```",
-        *([markdown_table("setting | importance", shares), WHAT_IS_IMPORTANT] if shares else []),
+        *([format_markdown_table("setting | importance", shares), WHAT_IS_IMPORTANT] if shares else []),
         *(["Trials that failed:\n\n" + "\n".join(failed)] if failed else []),
     ]
     write_atomically(sweep.folder / "sweep.md", ("\n\n".join(parts) + "\n").encode())
@@ -92,14 +92,14 @@ def write_report(sweep: Sweep, study: Study, facts: JsonDict) -> Table:
 
 def make_columns(asked: SweepRequest) -> dict[str, Column]:
     """Return the table's columns: the trial, what varies (a dash: it has no effect), and the returns."""
-    digits = asked.found.problem.digits
+    digits = asked.task_spec.problem.digits
     columns: dict[str, Column] = {"trial": lambda row: f"{row['trial']:03d}"}
-    columns |= {one.label: setting_column(one.label) for one in asked.varied}
+    columns |= {one.label: make_setting_column(one.label) for one in asked.varied}
     names = {"validation": "validation", "±": "spread", "test": "test"}
-    return columns | {title: number_column(name, digits) for title, name in names.items()}
+    return columns | {title: make_number_column(name, digits) for title, name in names.items()}
 
 
-def setting_column(label: str) -> Column:
+def make_setting_column(label: str) -> Column:
     """Return a column of a setting."""
     return lambda row: str(row["settings"].get(label, "–"))
 
@@ -107,7 +107,7 @@ def setting_column(label: str) -> Column:
 def plot_trials(sweep: Sweep, study: Study, title: str, importance: dict[str, float]) -> None:
     """Draw Optuna's slice plot into sweep.png and sweep.svg: the return of all trials over each setting."""
     matplotlib.use("agg")
-    measured = f"{sweep.asked.found.problem.metric_name} on validation"
+    measured = f"{sweep.asked.task_spec.problem.metric_name} on validation"
     used = {label for trial in sort_best_first(study.trials) for label in trial.params}
     varied = {one.label: one for one in sweep.asked.varied if one.label in used}
     with warnings.catch_warnings(), pyplot.style.context("default"):

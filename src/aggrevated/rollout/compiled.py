@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aggrevated.actors import Actor
-from aggrevated.actors.feed_forward import FeedForwardActor, network_row
-from aggrevated.actors.recurrent import NumpyLSTM, RecurrentActor, lstm_row
+from aggrevated.actors.feed_forward import FeedForwardActor, compute_network_row
+from aggrevated.actors.recurrent import NumpyLSTM, RecurrentActor, update_lstm_row
 from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.actors.window import ActionHistoryActor
 from aggrevated.core.arrays import Array
@@ -21,7 +21,7 @@ from aggrevated.simulators import Simulator
 from aggrevated.simulators.compiled import CompiledForm, find_compiled_form, observe_row, reset_row, step_row
 
 ACTIONS = np.uint64(RandomStream.ACTIONS)
-AT_ONCE = 16  # steps whose noise is drawn at once: compiled code is fast at many alike
+NOISE_BLOCK_STEPS = 16  # steps whose noise is drawn at once: compiled code is fast at many alike
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CompiledEpisodes:
     totals: Array = field(repr=False)  # [K]: Σ_t c_t
 
     @classmethod
-    def room(cls, form: CompiledForm, count: int, length: int) -> "CompiledEpisodes":
+    def allocate(cls, form: CompiledForm, count: int, length: int) -> "CompiledEpisodes":
         return cls(
             np.zeros((count, length, form.state)),
             np.zeros((count, length, len(form.columns)), np.float32),
@@ -61,7 +61,7 @@ def run_compiled_episodes(
     assert isinstance(actor, FeedForwardActor | RecurrentActor)
     if type(actor.sampler) is not CategoricalSampler or not is_all_float32(actor):
         return None
-    room = CompiledEpisodes.room(form, len(seeds), simulator.horizon if keep else 1)
+    room = CompiledEpisodes.allocate(form, len(seeds), simulator.horizon if keep else 1)
     where = room.states, room.observations, room.actions, room.costs, room.lengths, room.totals
     seeds = np.asarray(seeds, np.uint64)
     columns = form.columns
@@ -98,17 +98,17 @@ def rollout_mlp(  # type: ignore[no-untyped-def]
     whole = np.empty(seen, np.float32)
     numbers = np.empty(4, np.uint64)
     choices = len(biases[-1])
-    noise = np.zeros(AT_ONCE * choices, np.float32)
+    noise = np.zeros(NOISE_BLOCK_STEPS * choices, np.float32)
     observation = np.empty(len(columns), np.float32)
     keep = states.shape[1] == horizon
     for k in range(len(seeds)):
         reset_row(simulator, seeds[k], state)
         for t in range(horizon):
             observe_into(simulator, state, whole, columns, observation)
-            parameters = network_row(observation, weights, biases, relu, layers)
+            parameters = compute_network_row(observation, weights, biases, relu, layers)
             if not deterministic:
                 fill_gumbel_noise(seeds[k], horizon, t, choices, noise, numbers)
-            actions[k, t if keep else 0] = gumbel_argmax(parameters, noise, t, choices)
+            actions[k, t if keep else 0] = compute_gumbel_argmax(parameters, noise, t, choices)
             if record_step(
                 simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals
             ):
@@ -126,7 +126,7 @@ def rollout_lstm(  # type: ignore[no-untyped-def]
     choices = len(bias)
     gates = np.empty_like(b)
     parameters = np.empty_like(bias)
-    noise = np.zeros(AT_ONCE * choices, np.float32)
+    noise = np.zeros(NOISE_BLOCK_STEPS * choices, np.float32)
     inputs = np.empty(len(columns) + seen_too, np.float32)
     observation = inputs[: len(columns)]
     previous = inputs[len(columns) :]
@@ -138,12 +138,12 @@ def rollout_lstm(  # type: ignore[no-untyped-def]
         previous[:] = 0
         for t in range(horizon):
             observe_into(simulator, state, whole, columns, observation)
-            lstm_row(inputs, memory, w, u, b, gates)
+            update_lstm_row(inputs, memory, w, u, b, gates)
             copy_row(parameters, bias)
             add_row(parameters, memory, weight)
             if not deterministic:
                 fill_gumbel_noise(seeds[k], horizon, t, choices, noise, numbers)
-            action = gumbel_argmax(parameters, noise, t, choices)
+            action = compute_gumbel_argmax(parameters, noise, t, choices)
             actions[k, t if keep else 0] = action
             for a in range(seen_too):
                 previous[a] = a == action
@@ -185,16 +185,16 @@ def fill_gumbel_noise(seed, horizon, t, choices, noise, numbers):  # type: ignor
 
     Before all noise a trajectory draws H coins, as `Mixture.start` does.
     """
-    if t % AT_ONCE == 0:
+    if t % NOISE_BLOCK_STEPS == 0:
         fill_uniforms(seed, ACTIONS, horizon + t * choices, noise, numbers)
         for i in range(len(noise)):
             noise[i] = gumbel_scalar(noise[i])
 
 
 @njit_cached
-def gumbel_argmax(parameters, noise, t, choices):  # type: ignore[no-untyped-def]
+def compute_gumbel_argmax(parameters, noise, t, choices):  # type: ignore[no-untyped-def]
     """argmax_a (parameter_a + noise_a), the first of equals, as NumPy's."""
-    at = (t % AT_ONCE) * choices
+    at = (t % NOISE_BLOCK_STEPS) * choices
     best = 0
     most = parameters[0] + noise[at]
     for a in range(1, choices):

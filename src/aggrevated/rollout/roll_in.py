@@ -18,7 +18,7 @@ from aggrevated.experts.checked import query_actions
 from aggrevated.rollout.compiled import CompiledEpisodes, run_compiled_episodes
 from aggrevated.rollout.trajectories import Trajectories, concatenate_trajectories
 from aggrevated.simulators import Simulator, count_replayed_steps, find_action_mask, max_batch_size
-from aggrevated.simulators.checked import checked_observe, checked_reset, checked_step
+from aggrevated.simulators.checked import observe_and_check, reset_and_check, step_and_check
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def roll_in_blocks(
     """
     found = try_compiled_rollout(simulator, mixture, seeds, deterministic)
     if found is not None:
-        return trajectories_from_compiled(found, seeds, simulator.horizon, mixture)
+        return to_trajectories(found, seeds, simulator.horizon, mixture)
     blocks = np.array_split(seeds, -(-len(seeds) // max_batch_size(simulator)))
     return concatenate_trajectories([roll_in_stepwise(simulator, mixture, block, deterministic) for block in blocks])
 
@@ -97,7 +97,7 @@ def roll_in_stepwise(simulator: Simulator, mixture: RollInPolicy, seeds: Array, 
     """The same, step by step."""
     with add_error_position(seeds, step=0):
         lanes = np.arange(len(seeds))
-        state = checked_reset(simulator, seeds)
+        state = reset_and_check(simulator, seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
     rules = find_action_mask(simulator)
     replayed = count_replayed_steps(simulator)
@@ -105,11 +105,11 @@ def roll_in_stepwise(simulator: Simulator, mixture: RollInPolicy, seeds: Array, 
     steps = []
     for t in range(simulator.horizon):
         with add_error_position(seeds, lanes, t):
-            observation = checked_observe(simulator, state)
+            observation = observe_and_check(simulator, state)
             chosen = by_expert[t].take(lanes)
             legal = rules.action_mask(state) if rules else None
             action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t, space)
-            following, cost, done = checked_step(simulator, state, action)
+            following, cost, done = step_and_check(simulator, state, action)
         steps.append(StepRecord(lanes, state, observation, action, cost, chosen, legal))
         if done.any():
             live = ~done
@@ -134,9 +134,7 @@ def try_compiled_rollout(
     )
 
 
-def trajectories_from_compiled(
-    found: CompiledEpisodes, seeds: Array, horizon: int, mixture: RollInPolicy
-) -> Trajectories:
+def to_trajectories(found: CompiledEpisodes, seeds: Array, horizon: int, mixture: RollInPolicy) -> Trajectories:
     """What a compiled loop found, up to the end of the longest."""
     length = int(found.lengths.max())
     states, observations, actions, costs = (
@@ -151,7 +149,7 @@ def trajectories_from_compiled(
     )  # fmt: skip
 
 
-def episode_returns(
+def collect_episode_returns(
     simulator: Simulator, mixture: RollInPolicy, seeds: Array, deterministic: bool = False
 ) -> tuple[Array, int]:
     """(the return of each episode [K], all simulator steps): a roll-in of which nothing else is kept.

@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
 from aggrevated.kernels.linear_algebra import njit_cached
-from aggrevated.kernels.numpy_rng import next_uniform, seed_pcg64
+from aggrevated.kernels.numpy_rng import sample_uniform, seed_pcg64
 
 # Both links: length 1 m, mass 1 kg, centre of mass at 0.5 m, moment of inertia 1.
 LENGTH = 1.0
@@ -45,20 +45,20 @@ class Acrobot:
     def reset(self, seeds: Array) -> Array:
         """The states of `Acrobot-v1` after `reset(seed=seed)`, bit for bit (it rounds them to float32)."""
         states = np.empty((len(seeds), NUMBERS))
-        _begin(np.asarray(seeds, np.uint64), states)
+        _reset_states(np.asarray(seeds, np.uint64), states)
         return states
 
     def observe(self, state: Array) -> Array:
         """[n, 6] float32: cosine and sine of both angles, and both velocities."""
         observation = np.empty((len(state), SEEN), np.float32)
-        _look(np.ascontiguousarray(state), observation)
+        _observe_states(np.ascontiguousarray(state), observation)
         return observation
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """One Runge–Kutta step of 0.2 s with a torque of −1, 0 or +1 on the joint between the links."""
         following = np.array(state, order="C")
         done = np.empty(len(state), np.bool_)
-        _advance(following, action, done)
+        _step_states(following, action, done)
         return following, 1.0 - done, done
 
 
@@ -68,7 +68,7 @@ def reset_row(seed, state):  # type: ignore[no-untyped-def]
     generator = np.empty(4, np.uint64)
     seed_pcg64(seed, generator)
     for i in range(NUMBERS):
-        state[i] = np.float32(next_uniform(generator, -0.1, 0.1))
+        state[i] = np.float32(sample_uniform(generator, -0.1, 0.1))
 
 
 @njit_cached
@@ -87,16 +87,16 @@ def step_row(state, action):  # type: ignore[no-untyped-def]
     """Change a state [4] to the next one; whether the episode has ended."""
     p, q, u, v = state
     torque = action - 1.0
-    a1, b1 = accelerations(p, q, u, v, torque)
+    a1, b1 = compute_accelerations(p, q, u, v, torque)
     u2 = u + HALF_DT * a1
     v2 = v + HALF_DT * b1
-    a2, b2 = accelerations(p + HALF_DT * u, q + HALF_DT * v, u2, v2, torque)
+    a2, b2 = compute_accelerations(p + HALF_DT * u, q + HALF_DT * v, u2, v2, torque)
     u3 = u + HALF_DT * a2
     v3 = v + HALF_DT * b2
-    a3, b3 = accelerations(p + HALF_DT * u2, q + HALF_DT * v2, u3, v3, torque)
+    a3, b3 = compute_accelerations(p + HALF_DT * u2, q + HALF_DT * v2, u3, v3, torque)
     u4 = u + DT * a3
     v4 = v + DT * b3
-    a4, b4 = accelerations(p + DT * u3, q + DT * v3, u4, v4, torque)
+    a4, b4 = compute_accelerations(p + DT * u3, q + DT * v3, u4, v4, torque)
     p += SIXTH_DT * (u + 2.0 * u2 + 2.0 * u3 + u4)
     q += SIXTH_DT * (v + 2.0 * v2 + 2.0 * v3 + v4)
     u += SIXTH_DT * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
@@ -111,7 +111,7 @@ def step_row(state, action):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-untyped-def]
+def compute_accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-untyped-def]
     """The two angular accelerations: the equations of Sutton and Barto's book.
 
     Factors of 1 are left out; sums keep Gymnasium's order, and so its bits.
@@ -129,18 +129,18 @@ def accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-un
 
 
 @njit_cached
-def _begin(seeds, states):  # type: ignore[no-untyped-def]
+def _reset_states(seeds, states):  # type: ignore[no-untyped-def]
     for lane in range(len(seeds)):
         reset_row(seeds[lane], states[lane])
 
 
 @njit_cached
-def _look(states, observations):  # type: ignore[no-untyped-def]
+def _observe_states(states, observations):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         observe_row(states[lane], observations[lane])
 
 
 @njit_cached
-def _advance(states, actions, done):  # type: ignore[no-untyped-def]
+def _step_states(states, actions, done):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         done[lane] = step_row(states[lane], actions[lane])

@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
 from aggrevated.kernels.linear_algebra import njit_cached
-from aggrevated.kernels.numpy_rng import next_uniform, seed_pcg64
+from aggrevated.kernels.numpy_rng import sample_uniform, seed_pcg64
 
 GRAVITY = 9.8
 CART_MASS = 1.0
@@ -39,7 +39,7 @@ class CartPole:
     def reset(self, seeds: Array) -> Array:
         """The states of `CartPole-v1` after `reset(seed=seed)`, bit for bit."""
         states = np.empty((len(seeds), NUMBERS))
-        _begin(np.asarray(seeds, np.uint64), states)
+        _reset_states(np.asarray(seeds, np.uint64), states)
         return states
 
     def observe(self, state: Array) -> Array:
@@ -50,7 +50,7 @@ class CartPole:
         """One Euler step of 20 ms with a push of ±10 N."""
         following = np.array(state, order="C")
         done = np.empty(len(state), np.bool_)
-        _advance(following, action, done)
+        _step_states(following, action, done)
         return following, np.full(len(state), -1.0), done
 
 
@@ -60,7 +60,7 @@ def reset_row(seed, state):  # type: ignore[no-untyped-def]
     generator = np.empty(4, np.uint64)
     seed_pcg64(seed, generator)
     for i in range(NUMBERS):
-        state[i] = next_uniform(generator, -0.05, 0.05)
+        state[i] = sample_uniform(generator, -0.05, 0.05)
 
 
 @njit_cached
@@ -90,12 +90,12 @@ def step_row(state, action):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def _begin(seeds, states):  # type: ignore[no-untyped-def]
+def _reset_states(seeds, states):  # type: ignore[no-untyped-def]
     for lane in range(len(seeds)):
         reset_row(seeds[lane], states[lane])
 
 
 @njit_cached
-def _advance(states, actions, done):  # type: ignore[no-untyped-def]
+def _step_states(states, actions, done):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         done[lane] = step_row(states[lane], actions[lane])

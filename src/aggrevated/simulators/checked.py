@@ -11,13 +11,13 @@ from aggrevated.core.user_code import call_user_code, check_finite, check_numeri
 from aggrevated.simulators import Simulator
 
 
-def checked_reset(simulator: Simulator, seeds: Array) -> Array:
+def reset_and_check(simulator: Simulator, seeds: Array) -> Array:
     """States [n, ...] drawn from ρ₀, one per seed."""
     states = call_user_code(simulator.name, "reset", lambda: simulator.reset(seeds), len(seeds))
     return check_batch(simulator, "states", states, len(seeds), "reset")
 
 
-def checked_observe(simulator: Simulator, states: Array) -> Array:
+def observe_and_check(simulator: Simulator, states: Array) -> Array:
     """What the learner sees of the states."""
     shown = call_user_code(simulator.name, "observe", lambda: simulator.observe(states), len(states))
     shape = (len(states), *simulator.observation_space.shape)
@@ -30,10 +30,10 @@ def checked_observe(simulator: Simulator, states: Array) -> Array:
 def observe_float64(simulator: Simulator, states: Array) -> Array:
     """The same before it is rounded to float32, by a simulator that has `vectors(states)`."""
     vectors = getattr(simulator, "vectors", None)
-    return checked_observe(simulator, states) if vectors is None else np.asarray(vectors(states))
+    return observe_and_check(simulator, states) if vectors is None else np.asarray(vectors(states))
 
 
-def checked_step(simulator: Simulator, states: Array, actions: Array) -> tuple[Array, Array, Array]:
+def step_and_check(simulator: Simulator, states: Array, actions: Array) -> tuple[Array, Array, Array]:
     """(next states, costs [n], done [n]); a diverged one, whose cost is not finite, is done."""
     given = call_user_code(simulator.name, "step", lambda: simulator.step(states, actions), len(states))
     if not isinstance(given, tuple) or len(given) != 3:

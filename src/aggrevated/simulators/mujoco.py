@@ -40,32 +40,32 @@ class Robot:
     healthy: Healthy | None = None  # where it is false the episode ends
 
 
-def hopper_is_healthy(positions: Array, velocities: Array) -> Array:
+def is_hopper_healthy(positions: Array, velocities: Array) -> Array:
     height = positions[:, 1]
     angle = positions[:, 2]
     bounded = (np.abs(positions[:, 2:]) < 100.0).all(axis=1) & (np.abs(velocities) < 100.0).all(axis=1)
     return bounded & (height > 0.7) & (np.abs(angle) < 0.2)
 
 
-def walker_is_healthy(positions: Array, velocities: Array) -> Array:
+def is_walker_healthy(positions: Array, velocities: Array) -> Array:
     height = positions[:, 1]
     angle = positions[:, 2]
     return (height > 0.8) & (height < 2.0) & (np.abs(angle) < 1.0)
 
 
-def pendulum_is_healthy(positions: Array, velocities: Array) -> Array:
+def is_pendulum_healthy(positions: Array, velocities: Array) -> Array:
     return np.abs(positions[:, 1]) <= 0.2
 
 
 # Ant and Reacher are not here: their rewards and observations read body positions and contact forces, which MuJoCo
 # leaves as they were before its last substep, so they are no function of state, action and next state.
 ROBOTS = {
-    "hopper": Robot("Hopper-v5", fastest=10.0, alive=1.0, healthy=hopper_is_healthy),
-    "walker": Robot("Walker2d-v5", fastest=10.0, alive=1.0, healthy=walker_is_healthy),
+    "hopper": Robot("Hopper-v5", fastest=10.0, alive=1.0, healthy=is_hopper_healthy),
+    "walker": Robot("Walker2d-v5", fastest=10.0, alive=1.0, healthy=is_walker_healthy),
     "half-cheetah": Robot("HalfCheetah-v5", effort=0.1),
     "swimmer": Robot("Swimmer-v5", unseen=2, effort=1e-4),
     "inverted-pendulum": Robot(
-        "InvertedPendulum-v5", unseen=0, forward=0.0, effort=0.0, alive=1.0, healthy=pendulum_is_healthy
+        "InvertedPendulum-v5", unseen=0, forward=0.0, effort=0.0, alive=1.0, healthy=is_pendulum_healthy
     ),
 }
 
@@ -111,15 +111,15 @@ class MuJoCo:
 
     def reset(self, seeds: Array) -> Array:
         """The states after `reset(seed=seed)` in Gymnasium, bit for bit."""
-        return np.stack([self.physics.after_reset(int(seed)) for seed in seeds])
+        return np.stack([self.physics.make_reset_state(int(seed)) for seed in seeds])
 
     def observe(self, state: Array) -> Array:
         """[n, O] float32."""
-        return self.exact_observation(state).astype(np.float32)
+        return self.observe_exactly(state).astype(np.float32)
 
-    def exact_observation(self, state: Array) -> Array:
+    def observe_exactly(self, state: Array) -> Array:
         """[n, O] float64, as Gymnasium has it."""
-        positions, velocities = self.physics.parts(state)
+        positions, velocities = self.physics.split_state(state)
         seen = np.clip(velocities, -self.robot.fastest, self.robot.fastest)
         return np.concatenate([positions[:, self.robot.unseen :], seen], axis=1)
 
@@ -128,8 +128,8 @@ class MuJoCo:
         physics = self.physics
         action = np.clip(action, self.action_space.low, self.action_space.high)
         following = physics.advance(state, action)
-        (before, _) = physics.parts(state)
-        (after, velocities) = physics.parts(following)
+        (before, _) = physics.split_state(state)
+        (after, velocities) = physics.split_state(following)
         speed = (after[:, 0] - before[:, 0]) / physics.dt
         healthy = robot.healthy(after, velocities) if robot.healthy else np.ones(len(state), bool)
         reward = robot.forward * speed + robot.alive * healthy - robot.effort * np.sum(np.square(action), axis=1)
@@ -158,14 +158,14 @@ class Physics:
         self.datas = [mujoco.MjData(self.model) for _ in range(threads)]
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def after_reset(self, seed: int) -> Array:
+    def make_reset_state(self, seed: int) -> Array:
         """[size]: where Gymnasium's environment is after `reset(seed=seed)`."""
         self.environment.reset(seed=seed)
         state = np.empty(self.size)
         self.mujoco.mj_getState(self.model, self.environment.data, state, self.whole)
         return state
 
-    def parts(self, state: Array) -> tuple[Array, Array]:
+    def split_state(self, state: Array) -> tuple[Array, Array]:
         """(positions [n, nq], velocities [n, nv]): views of the state."""
         nq = self.model.nq
         nv = self.model.nv
@@ -180,10 +180,10 @@ class Physics:
         else:  # each thread takes every so-manieth lane: lanes near each other cost alike, and those far apart do not
             threads = len(self.datas)
 
-            def share(i: int) -> None:
+            def run_share(i: int) -> None:
                 self.run(self.datas[i], rows[i::threads], following[i::threads])
 
-            list(self.pool.map(share, range(threads)))
+            list(self.pool.map(run_share, range(threads)))
         return following
 
     def run(self, data: Any, rows: Array, following: Array) -> None:

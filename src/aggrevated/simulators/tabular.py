@@ -17,7 +17,7 @@ from aggrevated.core.arrays import Array
 # ---- dynamic programming
 
 
-def optimal_q(transitions: Array, costs: Array, horizon: int) -> Array:
+def compute_optimal_q(transitions: Array, costs: Array, horizon: int) -> Array:
     """Q*_t(s, a) for the best policy, [..., H, S, A]."""
     q = [costs]
     for _ in range(horizon - 1):
@@ -25,7 +25,7 @@ def optimal_q(transitions: Array, costs: Array, horizon: int) -> Array:
     return np.stack(q[::-1], axis=-3)
 
 
-def policy_q_values(transitions: Array, costs: Array, policy: Array) -> Array:
+def compute_policy_q_values(transitions: Array, costs: Array, policy: Array) -> Array:
     """Q^π_t(s, a), [..., H, S, A]."""
     horizon = policy.shape[-3]
     q = [np.broadcast_to(costs, policy.shape[:-3] + costs.shape[-2:])]
@@ -35,7 +35,7 @@ def policy_q_values(transitions: Array, costs: Array, policy: Array) -> Array:
     return np.stack(q[::-1], axis=-3)
 
 
-def state_distributions(transitions: Array, start: Array, policy: Array) -> Array:
+def compute_state_distributions(transitions: Array, start: Array, policy: Array) -> Array:
     """d_t^π(s), [..., H, S]."""
     states = start.shape[-1]
     d = [np.broadcast_to(start, (*policy.shape[:-3], states))]
@@ -46,14 +46,14 @@ def state_distributions(transitions: Array, start: Array, policy: Array) -> Arra
     return np.stack(d, axis=-2)
 
 
-def total_cost(transitions: Array, costs: Array, start: Array, policy: Array) -> Array:
+def compute_total_cost(transitions: Array, costs: Array, start: Array, policy: Array) -> Array:
     """μ(π), [...]."""
-    d = state_distributions(transitions, start, policy)
+    d = compute_state_distributions(transitions, start, policy)
     total: Array = (d[..., None] * policy * costs[..., None, :, :]).sum(axis=(-3, -2, -1))
     return total
 
 
-def greedy_policy(q: Array) -> Array:
+def make_greedy_policy(q: Array) -> Array:
     """The policy that takes the cheapest action, [..., S, A], the first of several."""
     policy: Array = np.eye(q.shape[-1])[q.argmin(axis=-1)]
     return policy
@@ -109,7 +109,7 @@ class TabularSimulator:
     @cached_property
     def q_star(self) -> Array:
         """[H, S, A]."""
-        return optimal_q(self.transitions, self.costs, self.horizon)
+        return compute_optimal_q(self.transitions, self.costs, self.horizon)
 
     def reset(self, seeds: Array) -> Array:
         key = np.asarray(seeds, np.uint64)

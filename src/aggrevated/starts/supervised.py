@@ -14,7 +14,7 @@ from aggrevated.simulators import Simulator
 from aggrevated.starts import StartSettings
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 
-LARGEST_MINIBATCH = 16  # demonstrations
+MAX_MINIBATCH_SIZE = 16  # demonstrations
 
 
 def pretrain_policy(
@@ -36,7 +36,7 @@ def pretrain_policy(
     episodes = roll_in(simulator, RollInPolicy(expert, None, alpha=1.0), chosen)
     costs = make_zero_one_oracle(expert, simulator.action_space)(episodes)
     deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
-    minibatch = min(LARGEST_MINIBATCH, max(1, demonstrations // 10))
+    minibatch = min(MAX_MINIBATCH_SIZE, max(1, demonstrations // 10))
     fit = FollowTheLeaderUpdate(learning_rate, steps, minibatch, demonstrations, anneal=True, seed=seed)
     fit(policy, best_action_nll_loss, episodes, costs)
     policy.load_state_dict(deviations, strict=False)

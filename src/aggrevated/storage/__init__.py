@@ -26,7 +26,7 @@ from aggrevated.storage.checksummed import save_checksummed_json as save_checksu
 from aggrevated.storage.checksummed import save_new_checksummed_json as save_new_checksummed_json
 from aggrevated.storage.checksummed import write_json as write_json
 from aggrevated.storage.journal import ChecksummedJournal as ChecksummedJournal
-from aggrevated.storage.journal import chain_checksums as chain_checksums
+from aggrevated.storage.journal import iter_chained_checksums as iter_chained_checksums
 from aggrevated.storage.journal import read_journal as read_journal
 from aggrevated.storage.journal import rewrite_journal as rewrite_journal
 from aggrevated.storage.safe_unpickle import MAX_PICKLE as MAX_PICKLE

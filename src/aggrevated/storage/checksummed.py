@@ -91,12 +91,12 @@ CHECKSUM_KEY = "sha256"  # of all the rest, whatever the order and the white spa
 
 def save_checksummed_json(path: Path, facts: JsonDict) -> None:
     """Write facts for people and machines, atomically, with a digest of them."""
-    write_atomically(path, _text(facts))
+    write_atomically(path, _encode_json(facts))
 
 
 def save_new_checksummed_json(path: Path, facts: JsonDict) -> bool:
     """The same, unless there is such a file already; whether it was written."""
-    return write_exclusive(path, _text(facts))
+    return write_exclusive(path, _encode_json(facts))
 
 
 def load_checksummed_json(path: Path, remedy: str) -> JsonDict:
@@ -114,7 +114,7 @@ def digest_json(facts: JsonDict) -> str:
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _text(facts: JsonDict) -> bytes:
+def _encode_json(facts: JsonDict) -> bytes:
     return (json.dumps({**facts, CHECKSUM_KEY: digest_json(facts)}, indent=2, ensure_ascii=False) + "\n").encode()
 
 
@@ -128,11 +128,11 @@ def digest_tensors(tensors: dict[str, Tensor], facts: JsonDict | None = None) ->
     sha = hashlib.sha256(json.dumps(facts or {}, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        sha.update(_bytes_of(tensor))
+        sha.update(_view_bytes(tensor))
     return sha.hexdigest()
 
 
-def _bytes_of(tensor: Tensor) -> Any:
+def _view_bytes(tensor: Tensor) -> Any:
     """The numbers as they lie in memory, of whatever type, without a copy."""
     import torch
 

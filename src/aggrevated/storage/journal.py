@@ -96,7 +96,7 @@ def iter_complete_lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def chain_checksums(lines: Iterable[JsonDict]) -> Iterator[str]:
+def iter_chained_checksums(lines: Iterable[JsonDict]) -> Iterator[str]:
     """The seal of each line."""
     seal = INITIAL_CHECKSUM
     for facts in lines:

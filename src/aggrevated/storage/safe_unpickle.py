@@ -47,7 +47,7 @@ def parse_pickle(data: bytes) -> Any:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
             if count >= MAX_OPCODES:
                 raise DataError(f"it has more than {MAX_OPCODES:,} steps")
-            machine.does(opcode.name, argument)
+            machine.execute(opcode.name, argument)
         return machine.stack.pop()
     except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError("it is no whole pickle") from error
@@ -61,7 +61,7 @@ class PickleVM:
         self.marks: list[int] = []
         self.memory: dict[int, Any] = {}
 
-    def does(self, name: str, argument: Any) -> None:
+    def execute(self, name: str, argument: Any) -> None:
         """One step."""
         if name in CONSTANT_OPCODES:
             self.stack.append(CONSTANT_OPCODES[name](argument))
@@ -76,18 +76,18 @@ class PickleVM:
             raise ValueError("a mark is not a value")
         return self.stack.pop()
 
-    def popped(self, count: int) -> tuple[Any, ...]:
+    def pop_many(self, count: int) -> tuple[Any, ...]:
         """The topmost so many, in order."""
         return tuple([self.pop() for _ in range(count)][::-1])
 
-    def marked(self) -> list[Any]:
+    def pop_mark(self) -> list[Any]:
         """All values above the last mark, which is taken away."""
         start = self.marks.pop()
         values = self.stack[start:]
         del self.stack[start:]
         return values
 
-    def top(self) -> Any:
+    def get_top(self) -> Any:
         """The topmost value, which stays."""
         value = self.pop()
         self.stack.append(value)
@@ -98,37 +98,37 @@ class PickleVM:
         for _ in range(count):
             (self.marks if self.marks and self.marks[-1] == len(self.stack) else self.stack).pop()
 
-    def remember(self, place: int) -> None:
+    def store_memo(self, place: int) -> None:
         if not 0 <= place < MAX_OPCODES:
             raise DataError("it remembers in an unusual place")
-        self.memory[place] = self.top()
+        self.memory[place] = self.get_top()
 
-    def called(self, what: Any, arguments: Any) -> None:
+    def push_call(self, what: Any, arguments: Any) -> None:
         """A call that is not made."""
         if not isinstance(what, UnresolvedObject) or not isinstance(arguments, tuple):
             raise DataError("it calls what is no function")
         self.stack.append(UnresolvedObject(what.module, what.name, arguments))
 
-    def appended(self, values: list[Any]) -> None:
-        top = self.top()
+    def append_values(self, values: list[Any]) -> None:
+        top = self.get_top()
         (top.items if isinstance(top, UnresolvedObject) else check_list(top)).extend(values)
 
     def put(self, pairs: list[Any]) -> None:
         """Keys and values in turn; only texts are keys, as the hash of anything else may be chosen to take for ever."""
-        top = self.top()
+        top = self.get_top()
         entries = top.entries if isinstance(top, UnresolvedObject) else top
         if not isinstance(entries, dict) or len(pairs) % 2:
             raise DataError("it sets what is no dictionary's")
         entries.update((key, value) for key, value in zip(pairs[::2], pairs[1::2], strict=True) if type(key) is str)
 
-    def dictionary(self, pairs: list[Any]) -> None:
+    def push_dict(self, pairs: list[Any]) -> None:
         """DICT: a new one."""
         self.stack.append({})
         self.put(pairs)
 
-    def built(self, state: Any) -> None:
+    def skip_state(self, state: Any) -> None:
         """A state that is not given."""
-        top = self.top()
+        top = self.get_top()
         if not isinstance(top, UnresolvedObject):
             raise DataError("it gives a state to what has none")
         top.state = state
@@ -154,24 +154,28 @@ def push_unbuilt_set(machine: PickleVM, kind: str, values: list[Any]) -> None:
 
 def handle_obj(machine: PickleVM, values: list[Any]) -> None:
     """OBJ: a class and what it is called with."""
-    machine.called(values[0], tuple(values[1:]))
+    machine.push_call(values[0], tuple(values[1:]))
 
 
 def handle_newobj_ex(machine: PickleVM, what: Any, arguments: Any, keywords: Any) -> None:
     """NEWOBJ_EX."""
-    machine.called(what, arguments)
+    machine.push_call(what, arguments)
     machine.stack[-1].entries = keywords if isinstance(keywords, dict) else {}
 
 
-def identity(argument: Any) -> Any:
+def return_argument(argument: Any) -> Any:
     return argument
 
 
 IGNORED_OPCODES = {"PROTO", "FRAME", "STOP"}
 CONSTANT_OPCODES: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"), identity),
-    **dict.fromkeys(("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE"), identity),
-    **dict.fromkeys(("BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"), identity),
+    **dict.fromkeys(
+        ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"), return_argument
+    ),
+    **dict.fromkeys(
+        ("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE"), return_argument
+    ),
+    **dict.fromkeys(("BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"), return_argument),
     "NONE": lambda _: None,
     "NEWTRUE": lambda _: True,
     "NEWFALSE": lambda _: False,
@@ -189,33 +193,33 @@ OPCODE_HANDLERS: dict[str, Callable[[PickleVM, Any], None]] = {
     "MARK": lambda m, _: m.marks.append(len(m.stack)),
     "POP": lambda m, _: m.drop(),
     "POP_MARK": lambda m, _: m.drop(len(m.stack) - m.marks[-1] + 1),
-    "DUP": lambda m, _: m.stack.append(m.top()),
-    "PUT": lambda m, place: m.remember(place),
-    "BINPUT": lambda m, place: m.remember(place),
-    "LONG_BINPUT": lambda m, place: m.remember(place),
-    "MEMOIZE": lambda m, _: m.remember(len(m.memory)),
+    "DUP": lambda m, _: m.stack.append(m.get_top()),
+    "PUT": lambda m, place: m.store_memo(place),
+    "BINPUT": lambda m, place: m.store_memo(place),
+    "LONG_BINPUT": lambda m, place: m.store_memo(place),
+    "MEMOIZE": lambda m, _: m.store_memo(len(m.memory)),
     "GET": lambda m, place: m.stack.append(m.memory[place]),
     "BINGET": lambda m, place: m.stack.append(m.memory[place]),
     "LONG_BINGET": lambda m, place: m.stack.append(m.memory[place]),
-    "LIST": lambda m, _: m.stack.append(m.marked()),
-    "TUPLE": lambda m, _: m.stack.append(tuple(m.marked())),
-    "TUPLE1": lambda m, _: m.stack.append(m.popped(1)),
-    "TUPLE2": lambda m, _: m.stack.append(m.popped(2)),
-    "TUPLE3": lambda m, _: m.stack.append(m.popped(3)),
-    "DICT": lambda m, _: m.dictionary(m.marked()),
-    "FROZENSET": lambda m, _: push_unbuilt_set(m, "frozenset", m.marked()),
-    "ADDITEMS": lambda m, _: m.appended(m.marked()),
-    "APPEND": lambda m, _: m.appended([m.pop()]),
-    "APPENDS": lambda m, _: m.appended(m.marked()),
-    "SETITEM": lambda m, _: m.put(list(m.popped(2))),
-    "SETITEMS": lambda m, _: m.put(m.marked()),
-    "STACK_GLOBAL": lambda m, _: m.stack.append(make_unresolved(*m.popped(2))),
-    "REDUCE": lambda m, _: m.called(*m.popped(2)),
-    "NEWOBJ": lambda m, _: m.called(*m.popped(2)),
-    "NEWOBJ_EX": lambda m, _: handle_newobj_ex(m, *m.popped(3)),
-    "INST": lambda m, argument: m.called(make_unresolved(*argument.split(" ", 1)), tuple(m.marked())),
-    "OBJ": lambda m, _: handle_obj(m, m.marked()),
-    "BUILD": lambda m, _: m.built(m.pop()),
+    "LIST": lambda m, _: m.stack.append(m.pop_mark()),
+    "TUPLE": lambda m, _: m.stack.append(tuple(m.pop_mark())),
+    "TUPLE1": lambda m, _: m.stack.append(m.pop_many(1)),
+    "TUPLE2": lambda m, _: m.stack.append(m.pop_many(2)),
+    "TUPLE3": lambda m, _: m.stack.append(m.pop_many(3)),
+    "DICT": lambda m, _: m.push_dict(m.pop_mark()),
+    "FROZENSET": lambda m, _: push_unbuilt_set(m, "frozenset", m.pop_mark()),
+    "ADDITEMS": lambda m, _: m.append_values(m.pop_mark()),
+    "APPEND": lambda m, _: m.append_values([m.pop()]),
+    "APPENDS": lambda m, _: m.append_values(m.pop_mark()),
+    "SETITEM": lambda m, _: m.put(list(m.pop_many(2))),
+    "SETITEMS": lambda m, _: m.put(m.pop_mark()),
+    "STACK_GLOBAL": lambda m, _: m.stack.append(make_unresolved(*m.pop_many(2))),
+    "REDUCE": lambda m, _: m.push_call(*m.pop_many(2)),
+    "NEWOBJ": lambda m, _: m.push_call(*m.pop_many(2)),
+    "NEWOBJ_EX": lambda m, _: handle_newobj_ex(m, *m.pop_many(3)),
+    "INST": lambda m, argument: m.push_call(make_unresolved(*argument.split(" ", 1)), tuple(m.pop_mark())),
+    "OBJ": lambda m, _: handle_obj(m, m.pop_mark()),
+    "BUILD": lambda m, _: m.skip_state(m.pop()),
     "BINPERSID": lambda m, _: m.stack.append(UnresolvedObject("", "persistent", (m.pop(),))),
 }
 
@@ -232,13 +236,13 @@ def array_from_pickle(value: Any) -> Array:
         if isinstance(value, UnresolvedObject) and value.module in PLACES:
             if value.name == "_frombuffer":
                 data, dtype, shape, order = value.arguments
-                return _array(data, dtype, shape, order)
+                return _build_array(data, dtype, shape, order)
             if value.name == "_reconstruct":
                 _, shape, dtype, fortran, data = value.state
-                return _array(data, dtype, shape, "F" if fortran else "C")
+                return _build_array(data, dtype, shape, "F" if fortran else "C")
             if value.name == "scalar":
                 dtype, data = value.arguments
-                return _array(data, dtype, (), "C")
+                return _build_array(data, dtype, (), "C")
     except (IndexError, OverflowError, TypeError, ValueError) as error:
         raise DataError("it holds an array that is not what it says") from error
     raise DataError("it holds something else where an array should be")
@@ -252,9 +256,9 @@ def number_from_pickle(value: Any) -> float:
     return float(array)
 
 
-def _array(raw: Any, kind: Any, shape: Any, order: Any) -> Array:
-    data = _bytes(raw)
-    dtype = _dtype(kind)
+def _build_array(raw: Any, kind: Any, shape: Any, order: Any) -> Array:
+    data = _to_bytes(raw)
+    dtype = _parse_dtype(kind)
     sizes = tuple(shape)
     if not all(type(n) is int and 0 <= n <= len(data) for n in sizes) or len(sizes) > 8:
         raise ValueError("no shape")
@@ -263,7 +267,7 @@ def _array(raw: Any, kind: Any, shape: Any, order: Any) -> Array:
     return np.frombuffer(data, dtype).reshape(sizes, order="F" if order == "F" else "C").astype(dtype.newbyteorder("="))
 
 
-def _bytes(raw: Any) -> bytes | bytearray:
+def _to_bytes(raw: Any) -> bytes | bytearray:
     """Bytes, which old protocols write as text."""
     if isinstance(raw, UnresolvedObject) and (raw.module, raw.name) == ("_codecs", "encode"):
         raw = raw.arguments[0].encode("latin-1") if type(raw.arguments[0]) is str else None
@@ -272,7 +276,7 @@ def _bytes(raw: Any) -> bytes | bytearray:
     return raw
 
 
-def _dtype(kind: Any) -> np.dtype[Any]:
+def _parse_dtype(kind: Any) -> np.dtype[Any]:
     """Of numbers, and nothing else."""
     if not isinstance(kind, UnresolvedObject) or (kind.module, kind.name) != ("numpy", "dtype"):
         raise ValueError("no type")

@@ -36,7 +36,7 @@ def read_state_dict(file: BinaryIO, most: int) -> dict[str, Tensor]:
     import torch
 
     with warnings.catch_warnings(action="ignore"):
-        found = torch.load(_checked(file, most), weights_only=True, map_location="cpu")
+        found = torch.load(_copy_checked(file, most), weights_only=True, map_location="cpu")
     if not isinstance(found, dict):
         raise DataError(f"it holds a {type(found).__name__} and no tensors by name")
     for name, tensor in dict.items(found):
@@ -47,7 +47,7 @@ def read_state_dict(file: BinaryIO, most: int) -> dict[str, Tensor]:
     return {name: tensor.detach() for name, tensor in dict.items(found)}
 
 
-def _checked(file: BinaryIO, most: int) -> BinaryIO:
+def _copy_checked(file: BinaryIO, most: int) -> BinaryIO:
     """A fresh file with what torch needs to know, nothing of which is more than it says; the other one is closed."""
     fresh = io.BytesIO()
     names = set()
@@ -83,15 +83,15 @@ def check_pickle(data: bytes) -> None:
         if name in VALUES:
             stack.append(1)
         elif name in TUPLES or name == "TUPLE":
-            parts = _popped(stack, TUPLES[name] if name in TUPLES else len(stack) - marks.pop())
+            parts = _pop_many(stack, TUPLES[name] if name in TUPLES else len(stack) - marks.pop())
             stack.append(1 + sum(parts))
             if stack[-1] > MAX_TUPLE:
                 raise DataError(f"its pickle has tuples of more than {MAX_TUPLE} values")
         elif name in TAKES:
-            _popped(stack, TAKES[name])
+            _pop_many(stack, TAKES[name])
             stack[-1] = 1
         elif name == "SETITEMS":
-            _popped(stack, len(stack) - marks.pop())
+            _pop_many(stack, len(stack) - marks.pop())
         elif name in ("BINPUT", "LONG_BINPUT"):
             memo[argument or 0] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET"):
@@ -102,7 +102,7 @@ def check_pickle(data: bytes) -> None:
             raise DataError(f"its pickle does a {name}, for which tensors have no need")
 
 
-def _popped(stack: list[int], count: int) -> list[int]:
+def _pop_many(stack: list[int], count: int) -> list[int]:
     """The topmost so many."""
     start = len(stack) - count
     popped = stack[start:]

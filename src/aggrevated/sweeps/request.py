@@ -60,7 +60,7 @@ class SweepRequest:
         return own | {"varied": [str(one) for one in self.varied]}
 
     @cached_property
-    def found(self) -> Task:
+    def task_spec(self) -> Task:
         """The task itself."""
         return find_task(self.task, self.trust_code)
 
@@ -76,14 +76,14 @@ class SweepRequest:
             fewer = "give fewer points, or choose --search tpe"
             raise UsageError(f"the grid has {count:,} combinations; {fewer}")
         every = product(*([(one.label, point) for point in one.points] for one in self.varied))
-        effective = (tuple(self.effective(dict(some)).items()) for some in every)
+        effective = (tuple(self.select_effective_params(dict(some)).items()) for some in every)
         return [dict(one) for one in dict.fromkeys(effective)]
 
     def to_settings(self, params: Params) -> dict[str, Any]:
         """Return the settings that Optuna's parameters stand for."""
         return {one.name: one.to_value(params[one.label]) for one in self.varied if one.label in params}
 
-    def effective(self, params: Params) -> dict[str, Any]:
+    def select_effective_params(self, params: Params) -> dict[str, Any]:
         """Return the parameters that have an effect beside the others; all, if they cannot be together.
 
         Which have one depends on choices by name, never on numbers: it is worked out once for each of these.
@@ -107,13 +107,13 @@ class SweepRequest:
         while True:
             own = dict(given)
             try:
-                return resolve_config(self.found, own.pop("method", self.method), **own), given
+                return resolve_config(self.task_spec, own.pop("method", self.method), **own), given
             except UnusedSettingError as idle:
                 if idle.setting == needed:
                     raise
                 given.pop(idle.setting)
 
-    def command(self, params: Params) -> str:
+    def format_command(self, params: Params) -> str:
         """Return the command that makes the runs of a trial again, to the bit."""
         kept = {"method": self.method, **self.resolve(self.to_settings(params))[1]}
         words = [f"aggrevated train {self.task}"]
@@ -144,7 +144,7 @@ class SweepRequest:
         if one.name == "seed":
             why = "every trial has as many seeds as --seeds says"
             raise UsageError(f"--seed does not vary: {why}; leave it out")
-        if one.name in self.found.problem.protocol_settings:
+        if one.name in self.task_spec.problem.protocol_settings:
             apart = f"it decides what is measured, not how well; fix it, and make a sweep for each {flag}"
             raise UsageError(f"{flag} does not vary: {apart}")
         if self.search == "grid" and not one.choices and not one.count:

@@ -19,7 +19,7 @@ from aggrevated.config.resolver import (
     select_components,
 )
 from aggrevated.core.errors import UsageError
-from aggrevated.core.settings import check_setting, declared_settings, parse_value, to_flag
+from aggrevated.core.settings import check_setting, get_declared_settings, parse_value, to_flag
 from aggrevated.tasks import Task
 
 FORMS = "NAME=LOW..HIGH, NAME=LOW..HIGH:log or NAME=a,b,c"
@@ -102,7 +102,7 @@ def parse_variation(word: str, task: Task, method: str) -> Variation:
     values = {parse_value(name, one, kind) for one in choices}
     check_setting(len(values) == len(choices), name, repr(text), "choices that differ")
     if kind is str:
-        choices = [with_absolute_path(task, name, one) for one in choices]
+        choices = [resolve_setting_path(task, name, one) for one in choices]
     return Variation(name, kind, ",".join(choices), tuple(choices))
 
 
@@ -110,7 +110,7 @@ def find_setting_type(name: str, task: Task, method: str) -> Any:
     """Return the type of a setting that a run of the task can have; a `UsageError` if it can have none."""
     if name in ("method", *OPTION_NAMES.values()):
         return str
-    owners = [piece for piece in list_component_types(task) if name in declared_settings(piece)]
+    owners = [piece for piece in list_component_types(task) if name in get_declared_settings(piece)]
     if not owners:
         raise_unused_setting(select_components(task, method, {}).config, name)
     return get_type_hints(owners[0])[name]
@@ -131,8 +131,8 @@ def parse_range(name: str, text: str, kind: type) -> Variation:
     return Variation(name, kind, text, low=low, high=high, log=bool(match["log"]), count=count)
 
 
-def with_absolute_path(task: Task, name: str, value: Any) -> Any:
+def resolve_setting_path(task: Task, name: str, value: Any) -> Any:
     """Return the value; of a path of the task's problem the whole one, for a sweep may go on elsewhere."""
-    if not isinstance(value, str) or name not in declared_settings(type(task.problem)):
+    if not isinstance(value, str) or name not in get_declared_settings(type(task.problem)):
         return value
     return apply_settings(task.problem, {name: value}).fill_defaults(1, ()).to_values()[name]

@@ -23,16 +23,16 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from aggrevated import __version__, storage
 from aggrevated.core.errors import AggrevatedError, DataError, StorageError, UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
+from aggrevated.kernels.numerics import compute_numerics_fingerprint, describe_numerics_difference
 from aggrevated.sweeps.request import Params, SweepRequest
 from aggrevated.training.run_folder import Run, check_folder_unused, create_or_open, create_run_folder
 from aggrevated.training.trainer import Trainer
 
 RECORD = "sweep.json"
 JOURNAL = "study.jsonl"
-ROUND = 8  # trials that are asked for at once
-ATTEMPTS = 200  # of a round, to find trials that were not made already
-COMPARED = ("state", "value", "distributions", "user_attrs")  # of a trial that is read
+TRIALS_PER_ROUND = 8  # trials that are asked for at once
+MAX_ATTEMPTS = 200  # of a round, to find trials that were not made already
+COMPARED_FIELDS = ("state", "value", "distributions", "user_attrs")  # of a trial that is read
 FailureCallback = Callable[[Run, AggrevatedError], None]  # is told of a run that failed
 RoundCallback = Callable[[optuna.Study, Sequence[FrozenTrial]], None]  # is told of the new trials of a round
 Runner = Callable[[Sequence[Run], FailureCallback], object]  # runs them all to their ends
@@ -53,7 +53,7 @@ class Sweep:
         if facts.get("version") != __version__ or not {"asked", "numerics"} <= set(facts):
             remedy = "begin anew with another --out"
             raise DataError(f"{path} is not of a sweep of version {__version__}; {remedy}")
-        elsewhere = describe_numerics_difference(facts["numerics"], numerics_fingerprint())
+        elsewhere = describe_numerics_difference(facts["numerics"], compute_numerics_fingerprint())
         if elsewhere and not ignore_numerics:
             remedy = f"go on there, or here with 'aggrevated resume {folder} --ignore-numerics'"
             what = f"was begun with {elsewhere}: trials made here are not to the bit"
@@ -62,7 +62,7 @@ class Sweep:
 
     def to_dict(self) -> storage.JsonDict:
         """Return it for sweep.json."""
-        return {"version": __version__, "asked": self.asked.to_dict(), "numerics": numerics_fingerprint()}
+        return {"version": __version__, "asked": self.asked.to_dict(), "numerics": compute_numerics_fingerprint()}
 
     def run(self, run_all: Runner, show: RoundCallback) -> optuna.Study:
         """Make the trials that are missing, and return the study."""
@@ -70,11 +70,11 @@ class Sweep:
             storage.remove_temporary_files(self.folder)
             study = self.open_study()
             storage.save_checksummed_json(self.folder / RECORD, self.to_dict())  # there may be more trials
-            for first in range(0, self.asked.trials, ROUND):
+            for first in range(0, self.asked.trials, TRIALS_PER_ROUND):
                 known = len(study.trials)
                 if known < first:
                     break  # the round before found no more
-                name = f"round {first // ROUND}"
+                name = f"round {first // TRIALS_PER_ROUND}"
                 if name not in study.user_attrs:
                     study.set_user_attr(name, propose_round(self.asked, study.trials[:first]))
                 if missing := study.user_attrs[name][known - first : self.asked.trials - first]:
@@ -94,7 +94,7 @@ class Sweep:
             )
             for trial in study.trials:
                 again = self._make_trial(trial.params, **trial.user_attrs)
-                if any(getattr(again, name) != getattr(trial, name) for name in COMPARED):
+                if any(getattr(again, name) != getattr(trial, name) for name in COMPARED_FIELDS):
                     raise ValueError(f"trial {trial.number} is not of what was asked")
             for params in chain.from_iterable(study.user_attrs.values()):
                 self._make_trial(params, failed="not run yet")
@@ -111,7 +111,7 @@ class Sweep:
         folders = [self.folder / f"trial-{number:03d}" for number in range(first, first + len(proposed))]
         failed = dict[Path, str]()  # the sentence of the first run of a trial that failed
 
-        def fail(run: Run, error: AggrevatedError) -> None:
+        def record_failure(run: Run, error: AggrevatedError) -> None:
             if isinstance(error, UsageError | StorageError):
                 raise error  # it is not the trial's fault
             failed.setdefault(run.folder.parent, str(error))
@@ -128,7 +128,7 @@ class Sweep:
             runs[folder] = [create_or_open(folder / f"seed-{i}", config.with_settings(seed=i)) for i in seeds]
         unfinished = [run for some in runs.values() for run in some if run.result() is None]
         if unfinished:
-            run_all(unfinished, fail)
+            run_all(unfinished, record_failure)
         returns = [load_returns(runs.get(folder, ())) for folder in folders]
         outcomes = zip(proposed, returns, (failed.get(folder, "") for folder in folders), strict=True)
         return [self._make_trial(params, *some, why) for params, some, why in outcomes]
@@ -181,18 +181,18 @@ class JournalBackend(BaseJournalBackend):
 def propose_round(asked: SweepRequest, before: Sequence[FrozenTrial]) -> list[dict[str, Any]]:
     """Return the parameters of the round after these trials; fewer than a round if there are no more."""
     if asked.search == "grid":
-        return asked.grid[len(before) : len(before) + ROUND]
-    seed = int(derive_seeds(asked.sampler_seed, SeedPurpose.SEARCH, len(before) // ROUND, 1)[0]) % 2**32
+        return asked.grid[len(before) : len(before) + TRIALS_PER_ROUND]
+    seed = int(derive_seeds(asked.sampler_seed, SeedPurpose.SEARCH, len(before) // TRIALS_PER_ROUND, 1)[0]) % 2**32
     found = {frozenset(trial.params.items()): dict[str, Any]() for trial in before}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is experimental in one version of Optuna is usual in the next
-        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=ROUND, constant_liar=True)
+        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=TRIALS_PER_ROUND, constant_liar=True)
         study = optuna.create_study(direction="maximize", sampler=sampler)
         study.add_trials(before)
-        for _ in range(ATTEMPTS):
-            params = asked.effective(study.ask(asked.distributions).params)
+        for _ in range(MAX_ATTEMPTS):
+            params = asked.select_effective_params(study.ask(asked.distributions).params)
             found.setdefault(frozenset(params.items()), params)  # TPE avoids what is asked for and not told
-            if len(found) == len(before) + ROUND:
+            if len(found) == len(before) + TRIALS_PER_ROUND:
                 break
     return list(found.values())[len(before) :]
 

@@ -14,9 +14,9 @@ from typing import Any
 from aggrevated.core.errors import UsageError
 from aggrevated.core.registry import (
     TASKS,
-    builtin_tasks,
     check_package_installed,
     find_entry_points,
+    list_builtin_tasks,
     list_task_names,
     load_entry_point,
 )
@@ -37,7 +37,7 @@ class Preset:
     update: str | None = None
     start: str | None = None
 
-    def applies_to(self, picked: Mapping[str, str]) -> bool:
+    def is_applicable(self, picked: Mapping[str, str]) -> bool:
         """Whether it is for what was picked so far; what is not picked yet fits nothing."""
         wanted = {"method": self.method, "policy": self.policy, "update": self.update, "start": self.start}
         return all(picked.get(choice) == name for choice, name in wanted.items() if name is not None)
@@ -89,10 +89,10 @@ class Task:
     packages: tuple[str, ...] = ()  # that it needs besides the usual ones
     expert_recipe: ExpertRecipe | None = None  # how its expert was made
 
-    def tuned_for(self, picked: Mapping[str, str]) -> dict[str, Any]:
+    def get_tuned_settings(self, picked: Mapping[str, str]) -> dict[str, Any]:
         """The settings that it has for what was picked; updates that need no tuning get none."""
         rows = self.defaults if picked.get("update") in UNTUNED_UPDATES else (*self.defaults, *self.presets)
-        return {name: value for row in rows if row.applies_to(picked) for name, value in row.settings.items()}
+        return {name: value for row in rows if row.is_applicable(picked) for name, value in row.settings.items()}
 
 
 PAPER_PRESETS = (  # as its experiments were run: step sizes tuned for each task, in its own unit of cost
@@ -105,7 +105,7 @@ RATE = "learning_rate"
 CRITIC = {"oracle": "critic"}
 
 
-def aggrevated_rows(trials: int = 0) -> tuple[FigureRow, ...]:
+def make_aggrevated_rows(trials: int = 0) -> tuple[FigureRow, ...]:
     """AggreVaTeD in its three forms, by the paper; the first of them has nothing that is tuned for a task."""
     return (
         FigureRow("aggrevated", "exponentiated", trials=trials),
@@ -127,7 +127,7 @@ BASELINE_ROWS = (  # whoever asks for no roll-out; reinforcement learning with a
 )
 
 
-def with_row_settings(rows: Iterable[FigureRow], start: str | None = None, **settings: Any) -> tuple[FigureRow, ...]:
+def add_row_settings(rows: Iterable[FigureRow], start: str | None = None, **settings: Any) -> tuple[FigureRow, ...]:
     """The rows from another start, and with further settings."""
     return tuple(replace(row, start=start, settings={**settings, **row.settings}) for row in rows)
 
@@ -155,8 +155,8 @@ def find_task(name: str, trust_code: bool = False) -> Task:
 
     What is not installed is imported only with `trust`. A `UsageError` lists all that there are by name.
     """
-    if name in builtin_tasks():
-        task = import_module(builtin_tasks()[name]).TASK
+    if name in list_builtin_tasks():
+        task = import_module(list_builtin_tasks()[name]).TASK
     elif name in find_entry_points(TASKS):
         task = load_entry_point(find_entry_points(TASKS)[name])
     else:
@@ -179,7 +179,7 @@ def make_custom_task(name: str, trust_code: bool) -> Task:
         check_package_installed(name, "task")
         others = "; or give a Gymnasium id, or module:attribute of what makes an environment"
         raise UsageError(
-            f"unknown task {name!r}{suggest_close_match(name, similar_names(name))}: choose one of "
+            f"unknown task {name!r}{suggest_close_match(name, find_similar_names(name))}: choose one of "
             f"{format_task_names()}{others}"
         )
     return Task(name=name, title=name, problem=CustomProblem(environment=name, trusted=trust_code), oracle="")
@@ -214,10 +214,10 @@ def as_task(given: Any, expert: Any = None) -> Task:
     world = task.problem
     if isinstance(world, CustomProblem) and expert is not None and (named := make_reference(expert)):
         return replace(task, problem=replace(world, expert=named))
-    return with_expert_object(task, expert)
+    return replace_task_expert(task, expert)
 
 
-def with_expert_object(task: Task, expert: Any) -> Task:
+def replace_task_expert(task: Task, expert: Any) -> Task:
     """The task with an expert that has no name; as it is where none is given."""
     from aggrevated.problems.control import ControlProblem
     from aggrevated.problems.custom import CustomProblem
@@ -256,7 +256,7 @@ def is_gymnasium_id(name: str) -> bool:
         return False
 
 
-def similar_names(name: str) -> list[str]:
+def find_similar_names(name: str) -> list[str]:
     """What may have been meant."""
     import gymnasium
 
@@ -267,7 +267,7 @@ def format_task_names() -> str:
     return ", ".join(list_task_names())
 
 
-def all_tasks() -> Iterator[Task]:
+def iter_tasks() -> Iterator[Task]:
     """Every task that can be imported."""
     for name in list_task_names():
         with suppress(UsageError):

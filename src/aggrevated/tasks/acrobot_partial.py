@@ -15,7 +15,7 @@ from aggrevated.tasks import (
     FigureRow,
     Preset,
     acrobot,
-    aggrevated_rows,
+    make_aggrevated_rows,
 )
 
 
@@ -41,7 +41,7 @@ TASK = replace(
         Preset({"learning_rate": 0.03}, method="aggrevated", update="regular", policy="mlp"),
     ),
     figure_rows=(
-        *aggrevated_rows(),
+        *make_aggrevated_rows(),
         *DISCRETE_ACTION_ROWS,
         *INTERPOLATION_ROWS,
         *BASELINE_ROWS,

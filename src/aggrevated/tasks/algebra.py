@@ -17,7 +17,9 @@ MINIBATCH = 16  # pages; it is that of the supervised start, too
 CHOSEN_EVERY = 320  # pages
 
 
-def comparable_row(method: str, update: str, policy: str, paper: float | None = None, **settings: Any) -> FigureRow:
+def make_comparable_row(
+    method: str, update: str, policy: str, paper: float | None = None, **settings: Any
+) -> FigureRow:
     """A row with all that makes it comparable with the others: how many pages, which start, how often validated."""
     k = 64 if update == "natural" else MINIBATCH  # K bounds the rank of its Fisher matrix
     scratch = settings.pop("start", "supervised") == "random"
@@ -36,17 +38,17 @@ SCRATCH: dict[str, Any] = {"start": "random"}
 # the exponentiated update, each page seen in one iteration only, as by the others; ρ takes the place of the bonus
 NEWEST_PAGES = {"eta": 1.0, "log_prob_decay": 0.3, "decay_after": 0, "fit_steps": 3, "anneal_iterations": TO_THE_END}
 EVEN_LSTM = (
-    comparable_row("aggrevated", "regular", "lstm", 0.924, **BONUS, learning_rate=2e-3),
-    comparable_row("aggrevated", "natural", "lstm", 0.915, **BONUS),
-    comparable_row("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES, fit_learning_rate=2e-3),
-    comparable_row("dagger", "regular", "lstm", learning_rate=2e-3),
-    comparable_row("sl", "regular", "lstm", 0.813, learning_rate=2e-3),
-    comparable_row("sl-rl", "regular", "lstm", 0.826, **CRITIC, learning_rate=3e-4),
-    comparable_row("sl-rl", "natural", "lstm", 0.824, **CRITIC),
-    comparable_row("aggrevated", "regular", "lstm", **SCRATCH, **BONUS, learning_rate=2e-3),
-    comparable_row("reinforce", "regular", "lstm", 0.256, **SCRATCH, **CRITIC, learning_rate=1e-3),
-    comparable_row("tnpg", "natural", "lstm", 0.237, **SCRATCH, **CRITIC),
-    comparable_row(
+    make_comparable_row("aggrevated", "regular", "lstm", 0.924, **BONUS, learning_rate=2e-3),
+    make_comparable_row("aggrevated", "natural", "lstm", 0.915, **BONUS),
+    make_comparable_row("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES, fit_learning_rate=2e-3),
+    make_comparable_row("dagger", "regular", "lstm", learning_rate=2e-3),
+    make_comparable_row("sl", "regular", "lstm", 0.813, learning_rate=2e-3),
+    make_comparable_row("sl-rl", "regular", "lstm", 0.826, **CRITIC, learning_rate=3e-4),
+    make_comparable_row("sl-rl", "natural", "lstm", 0.824, **CRITIC),
+    make_comparable_row("aggrevated", "regular", "lstm", **SCRATCH, **BONUS, learning_rate=2e-3),
+    make_comparable_row("reinforce", "regular", "lstm", 0.256, **SCRATCH, **CRITIC, learning_rate=1e-3),
+    make_comparable_row("tnpg", "natural", "lstm", 0.237, **SCRATCH, **CRITIC),
+    make_comparable_row(
         "aggrevated",
         "exponentiated",
         "lstm",
@@ -56,21 +58,21 @@ EVEN_LSTM = (
     ),
 )
 EVEN_REACTIVE = (
-    comparable_row("aggrevated", "regular", "reactive", 0.851, **BONUS, learning_rate=5e-4),
-    comparable_row("aggrevated", "natural", "reactive", 0.800, **BONUS),
-    comparable_row("aggrevated", "exponentiated", "reactive", **NEWEST_PAGES, fit_learning_rate=5e-4),
-    comparable_row("dagger", "regular", "reactive", learning_rate=5e-4),
-    comparable_row("sl", "regular", "reactive", 0.325, learning_rate=5e-4),
-    comparable_row("sl-rl", "regular", "reactive", 0.386, **CRITIC, learning_rate=3e-4),
-    comparable_row("sl-rl", "natural", "reactive", 0.345, **CRITIC),
-    comparable_row("reinforce", "regular", "reactive", 0.227, **SCRATCH, **CRITIC, learning_rate=3e-4),
-    comparable_row("tnpg", "natural", "reactive", 0.241, **SCRATCH, **CRITIC),
+    make_comparable_row("aggrevated", "regular", "reactive", 0.851, **BONUS, learning_rate=5e-4),
+    make_comparable_row("aggrevated", "natural", "reactive", 0.800, **BONUS),
+    make_comparable_row("aggrevated", "exponentiated", "reactive", **NEWEST_PAGES, fit_learning_rate=5e-4),
+    make_comparable_row("dagger", "regular", "reactive", learning_rate=5e-4),
+    make_comparable_row("sl", "regular", "reactive", 0.325, learning_rate=5e-4),
+    make_comparable_row("sl-rl", "regular", "reactive", 0.386, **CRITIC, learning_rate=3e-4),
+    make_comparable_row("sl-rl", "natural", "reactive", 0.345, **CRITIC),
+    make_comparable_row("reinforce", "regular", "reactive", 0.227, **SCRATCH, **CRITIC, learning_rate=3e-4),
+    make_comparable_row("tnpg", "natural", "reactive", 0.241, **SCRATCH, **CRITIC),
 )
 EVEN_CONTEXTUAL = (
-    comparable_row("aggrevated", "regular", "contextual", **BONUS, learning_rate=2e-3),
-    comparable_row("aggrevated", "exponentiated", "contextual", **NEWEST_PAGES, fit_learning_rate=2e-3),
-    comparable_row("dagger", "regular", "contextual", learning_rate=2e-3),
-    comparable_row("sl", "regular", "contextual", learning_rate=2e-3),
+    make_comparable_row("aggrevated", "regular", "contextual", **BONUS, learning_rate=2e-3),
+    make_comparable_row("aggrevated", "exponentiated", "contextual", **NEWEST_PAGES, fit_learning_rate=2e-3),
+    make_comparable_row("dagger", "regular", "contextual", learning_rate=2e-3),
+    make_comparable_row("sl", "regular", "contextual", learning_rate=2e-3),
 )
 CURVES = EVEN_LSTM[:5]
 # A kernel machine is fitted anew in each iteration, in time that grows as the square of the pages: it has 512.

@@ -12,7 +12,7 @@ from aggrevated.tasks import (
     ComparisonProtocol,
     Preset,
     Task,
-    aggrevated_rows,
+    make_aggrevated_rows,
 )
 
 TASK = Task(
@@ -29,7 +29,7 @@ TASK = Task(
         Preset({"learning_rate": 0.1}, method="reinforce", update="regular"),
     ),
     figure_rows=(
-        *aggrevated_rows(trials=20),
+        *make_aggrevated_rows(trials=20),
         *DISCRETE_ACTION_ROWS,
         *INTERPOLATION_ROWS,
         *BASELINE_ROWS,

@@ -14,8 +14,8 @@ from aggrevated.tasks import (
     ComparisonProtocol,
     Preset,
     Task,
-    aggrevated_rows,
-    with_row_settings,
+    add_row_settings,
+    make_aggrevated_rows,
 )
 
 TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-contrib's own but for `batch_size`
@@ -48,12 +48,12 @@ TASK = Task(
         Preset({"delta_kl": 0.1}, method="tnpg", start="random"),
     ),
     figure_rows=(
-        *with_row_settings(aggrevated_rows()[:1], validate_every=2),
-        *with_row_settings(
-            (*aggrevated_rows()[1:], *INTERPOLATION_ROWS), "supervised", **A_LITTLE_AT_A_TIME, query_steps=5
+        *add_row_settings(make_aggrevated_rows()[:1], validate_every=2),
+        *add_row_settings(
+            (*make_aggrevated_rows()[1:], *INTERPOLATION_ROWS), "supervised", **A_LITTLE_AT_A_TIME, query_steps=5
         ),
-        *with_row_settings(BASELINE_ROWS, "supervised", **A_LITTLE_AT_A_TIME, validate_every=4),
-        *with_row_settings(FROM_SCRATCH_ROWS, **A_LITTLE_AT_A_TIME, validate_every=4),
+        *add_row_settings(BASELINE_ROWS, "supervised", **A_LITTLE_AT_A_TIME, validate_every=4),
+        *add_row_settings(FROM_SCRATCH_ROWS, **A_LITTLE_AT_A_TIME, validate_every=4),
     ),
     protocol=ComparisonProtocol(budget=200_000, tuning_seeds=(100,), tuning_budget=100_000),
     trials=5,

@@ -13,12 +13,18 @@ from torch import Tensor
 from aggrevated.algorithm import Learner
 from aggrevated.core.errors import DataError
 from aggrevated.oracles import Oracle, iter_stateful
-from aggrevated.storage import JsonDict, chain_checksums, load_checksummed, reraise_storage_errors, save_checksummed
+from aggrevated.storage import (
+    JsonDict,
+    iter_chained_checksums,
+    load_checksummed,
+    reraise_storage_errors,
+    save_checksummed,
+)
 from aggrevated.validation import BestPolicy
 
 COST_FIELDS = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
 COUNTS = (*COST_FIELDS, "oracle_queries", "diverged_trajectories", "diverged_validation_episodes")
-KEPT = 3  # so that a damaged newest one costs little
+MAX_CHECKPOINTS = 3  # so that a damaged newest one costs little
 NAME = re.compile(r"(\d{6,})\.safetensors")
 
 
@@ -32,16 +38,16 @@ def save_checkpoint(folder: Path, learner: Learner, oracle: Oracle, facts: JsonD
         tensors |= {f"{path}.{name}": w for name, w in one.state().items()}
     numbers = {
         "n": learner.n,
-        **learner_counts(learner),
+        **get_learner_counts(learner),
         "best": [best.best_return, best.n, best.initial_return, best.latest_return],
     }
     save_checksummed(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
     with reraise_storage_errors(folder):
-        for old in list_newest_first(folder)[KEPT:]:
+        for old in list_newest_first(folder)[MAX_CHECKPOINTS:]:
             old.unlink(missing_ok=True)
 
 
-def learner_counts(learner: Learner) -> JsonDict:
+def get_learner_counts(learner: Learner) -> JsonDict:
     """What it has cost so far."""
     return {name: getattr(learner, name) for name in COUNTS}
 
@@ -60,28 +66,28 @@ class Checkpoint:
     content: JsonDict
     before: Sequence[JsonDict]  # oldest first
 
-    def lines(self, there: list[JsonDict], path: Path, warn: Callable[[str], None]) -> list[JsonDict]:
+    def restore_lines(self, there: list[JsonDict], path: Path, warn: Callable[[str], None]) -> list[JsonDict]:
         """The lines of the metrics up to here, from those that are there and what checkpoints know of them.
 
         If those that are there were not those then, it is a `DataError`. Lines that are lost are done without.
         """
         lines = [line for line in there if line["iteration"] <= self.n]
         if lines and lines[-1]["iteration"] == self.n:
-            self._refuse_others(lines, path)
+            self._check_lines_match(lines, path)
             return lines
         for line in chain.from_iterable(facts["metrics"]["lines"] for facts in (*self.before, self.content)):
             if line["iteration"] > (lines[-1]["iteration"] if lines else 0):
                 lines.append(line)
         lost = self.n - len(lines)
         if not lost:
-            self._refuse_others(lines, path)
+            self._check_lines_match(lines, path)
         told = f"{lost} of its lines are lost" if lost else "its last lines were lost, and are written again"
         warn(f"{path} is shorter than the checkpoint beside it: {told}; nothing else is")
         return lines
 
-    def _refuse_others(self, lines: list[JsonDict], path: Path) -> None:
+    def _check_lines_match(self, lines: list[JsonDict], path: Path) -> None:
         """A `DataError` if these are not all the lines that there were, or were before some were lost for good."""
-        *_, seal = chain_checksums(lines)
+        *_, seal = iter_chained_checksums(lines)
         if seal != self.content["metrics"]["checksum"]:
             raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
 
@@ -137,15 +143,15 @@ def quarantine(path: Path) -> None:
 def load_state(learner: Learner, oracle: Oracle, tensors: dict[str, Tensor], numbers: JsonDict) -> None:
     """Make learner and oracle what they were."""
 
-    def part(prefix: str) -> dict[str, Tensor]:
+    def extract_state(prefix: str) -> dict[str, Tensor]:
         return {name.removeprefix(prefix): w for name, w in tensors.items() if name.startswith(prefix)}
 
-    learner.policy.load_state_dict(part("policy."))
-    learner.update.restore(part("update."))
+    learner.policy.load_state_dict(extract_state("policy."))
+    learner.update.restore(extract_state("update."))
     for path, one in iter_stateful(oracle):
-        one.restore(part(f"{path}."))
+        one.restore(extract_state(f"{path}."))
     returned, n, first, latest = numbers["best"]
-    learner.best = BestPolicy(returned, n, first, latest, part("best."))
+    learner.best = BestPolicy(returned, n, first, latest, extract_state("best."))
     learner.n = numbers["n"]
     for name in COUNTS:
         setattr(learner, name, numbers[name])

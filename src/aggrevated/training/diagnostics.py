@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.distributions import Categorical
 
 from aggrevated.core.arrays import Array
-from aggrevated.losses import Loss, policy_distribution
+from aggrevated.losses import Loss, compute_policy_distribution
 from aggrevated.oracles import CostToGo
 from aggrevated.oracles.advantage import min_cost
 from aggrevated.policies import Policy
@@ -84,37 +84,37 @@ def compute_mistake_stats(policy: Policy, trajectories: Trajectories, cost_to_go
         return MistakeStats()
     if not cost_to_go.has_all_actions and not cost_to_go.advantage:
         return MistakeStats() if values[asked].any() else MistakeStats(None, 0.0, 0.0)
-    pi = action_probabilities(policy, trajectories)
+    pi = compute_action_probabilities(policy, trajectories)
     if cost_to_go.has_all_actions:
-        return mistakes_from_all_actions(pi, values, trajectories.action_mask, asked)
+        return measure_mistakes_from_all_actions(pi, values, trajectories.action_mask, asked)
     taken = None if pi is None else np.take_along_axis(pi, trajectories.actions[..., None], axis=2)[asked, 0]
-    return mistakes_from_taken_actions(taken, values[asked])
+    return measure_mistakes_from_taken_actions(taken, values[asked])
 
 
 @torch.no_grad()
-def action_probabilities(policy: Policy, trajectories: Trajectories) -> Array | None:
+def compute_action_probabilities(policy: Policy, trajectories: Trajectories) -> Array | None:
     """π(a|s_t), [K, T, A]; None for vectors, and for a policy without weights, which follows no gradient."""
     if trajectories.actions.ndim > 2 or next(policy.parameters(), None) is None:
         return None
-    distribution = policy_distribution(policy, trajectories)
+    distribution = compute_policy_distribution(policy, trajectories)
     return distribution.probs.numpy() if isinstance(distribution, Categorical) else None
 
 
-def mistakes_from_all_actions(pi: Array | None, q: Array, legal: Array, asked: Array) -> MistakeStats:
+def measure_mistakes_from_all_actions(pi: Array | None, q: Array, legal: Array, asked: Array) -> MistakeStats:
     """From π(a|s) and Q*(s, a), both [K, T, A]."""
     if pi is None:
         return MistakeStats()
     possible = legal if legal.shape[2] else np.ones_like(q, bool)
     above = np.where(possible, q - min_cost(q, legal), 0.0)[asked]
     chosen = pi[asked]
-    usual = root_mean_square(above[possible[asked]])
+    usual = compute_root_mean_square(above[possible[asked]])
     wrong = ((chosen > CONFIDENT_PROBABILITY) & (above > usual)).any(axis=1)  # it can be sure of one action only
     return MistakeStats(float(wrong.mean()), mean((chosen * above).sum(axis=1)), usual)
 
 
-def mistakes_from_taken_actions(pi: Array | None, advantage: Array) -> MistakeStats:
+def measure_mistakes_from_taken_actions(pi: Array | None, advantage: Array) -> MistakeStats:
     """From π(a_t|s_t) and A*(s_t, a_t), both [n]; what was better than π* makes up for no mistake."""
-    usual = root_mean_square(advantage)
+    usual = compute_root_mean_square(advantage)
     wrong = None if pi is None else float(((pi > CONFIDENT_PROBABILITY) & (advantage > usual)).mean())
     return MistakeStats(wrong, mean(advantage.clip(0.0)), usual)
 
@@ -124,7 +124,7 @@ def mean(values: Array) -> float:
     return float(values.mean(dtype=np.float64))
 
 
-def root_mean_square(values: Array) -> float:
+def compute_root_mean_square(values: Array) -> float:
     """In float64."""
     return float(np.sqrt(mean(np.square(values, dtype=np.float64))))
 
@@ -165,30 +165,30 @@ class TrainingMonitor:
         health = cls()
         for line in lines:
             health.observe(line)
-            health.new_warnings()
+            health.pop_new_warnings()
         return health
 
     def observe(self, line: IterationDiagnostics) -> str:
         """Why learning has died, as it looks after one more iteration; nothing while it lives."""
-        seen = set(self._signs(line))
+        seen = set(self._iter_stall_signs(line))
         self.streaks = {reason: lasted + 1 if reason in seen else 0 for reason, lasted in self.streaks.items()}
         self.best = line.best_return
         self.best_roll_in = max(self.best_roll_in, line.roll_in_return)
         self.max_mean_advantage = max(self.max_mean_advantage, line.mean_advantage or 0.0)
         if isfinite(line.gradient_norm):
             self.largest = max(self.largest, line.gradient_norm)
-        return ", ".join(self._reasons())
+        return ", ".join(self._list_stall_reasons())
 
-    def new_warnings(self) -> list[str]:
+    def pop_new_warnings(self) -> list[str]:
         """A sentence on each reason that was not told before."""
-        new = [reason for reason in self._reasons() if reason not in self.reported]
+        new = [reason for reason in self._list_stall_reasons() if reason not in self.reported]
         self.reported.update(new)
         return [f"learning has died, {reason}: {STALL_REASONS[reason]}; {REMEDY}" for reason in new]
 
-    def _reasons(self) -> list[str]:
+    def _list_stall_reasons(self) -> list[str]:
         return [reason for reason, lasted in self.streaks.items() if lasted >= MIN_STREAK]
 
-    def _signs(self, line: IterationDiagnostics) -> Iterator[str]:
+    def _iter_stall_signs(self, line: IterationDiagnostics) -> Iterator[str]:
         left = line.mean_advantage
         if left is not None and left <= NEGLIGIBLE_ADVANTAGE * (line.advantage_rms or 0.0):
             return
@@ -199,9 +199,9 @@ class TrainingMonitor:
         if (
             (line.confident_error_rate or 0.0) > MAX_CONFIDENT_ERROR_RATE
             and (left or 0.0) > SUBSTANTIAL_ADVANTAGE * self.max_mean_advantage
-            and not self._improved(line)
+            and not self._has_improved(line)
         ):
             yield CONFIDENTLY_WRONG
 
-    def _improved(self, line: IterationDiagnostics) -> bool:
+    def _has_improved(self, line: IterationDiagnostics) -> bool:
         return line.best_return > self.best or line.roll_in_return > self.best_roll_in

@@ -17,7 +17,7 @@ from aggrevated.training.run_folder import (
     RESULT,
     Run,
 )
-from aggrevated.training.session import TrainingSession, ignore_message, partial_result
+from aggrevated.training.session import TrainingSession, ignore_message, make_partial_result
 from aggrevated.validation import as_validation_score
 
 
@@ -44,7 +44,7 @@ def finish_run(sitting: TrainingSession, say: Callable[[str], None] = ignore_mes
     score = test(learner.policy)
     same = validate_expert(sitting.inputs.problem)
     note = describe_unimproved_start(sitting, same)
-    result = replace(partial_result(sitting), more=score.to_dict() | ({"note": note} if note else {}))
+    result = replace(make_partial_result(sitting), more=score.to_dict() | ({"note": note} if note else {}))
     if note:
         say(note)
     plot_learning_curve(

@@ -10,12 +10,12 @@ from aggrevated.core.settings import check_setting, to_flag
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
 
-COUNTED = dict(zip(LIMIT_NAMES, ("simulator_steps", "oracle_queries"), strict=True))  # what each is a limit of
+LIMIT_COUNTERS = dict(zip(LIMIT_NAMES, ("simulator_steps", "oracle_queries"), strict=True))  # what each is a limit of
 
 
 def count_spent(by: Learner | Metrics) -> dict[str, int]:
     """What was spent so far of each thing that has a limit, by the names of the limits."""
-    return {name: getattr(by, count) for name, count in COUNTED.items()}
+    return {name: getattr(by, count) for name, count in LIMIT_COUNTERS.items()}
 
 
 def count_since(learner: Learner, before: Mapping[str, int]) -> dict[str, int]:
@@ -46,7 +46,7 @@ def check_progress_towards_limit(run: Run, cost: Mapping[str, int]) -> None:
         )
 
 
-def fraction_done(loop: LoopSettings, line: Metrics) -> float:
+def compute_fraction_done(loop: LoopSettings, line: Metrics) -> float:
     """How far a run is, from 0 to 1, by whatever will end it first."""
     by_limits = (count_spent(line)[name] / most for name, most in loop.limits.items())
     return min(1.0, max(line.iteration / loop.iterations, *by_limits, 0.0))

@@ -12,12 +12,12 @@ from aggrevated import __version__, storage
 from aggrevated.config import Config
 from aggrevated.config.resolver import OPTION_NAMES, resolve_config, select_components
 from aggrevated.core.errors import AggrevatedError, UsageError
-from aggrevated.core.settings import declared_settings, format_option
+from aggrevated.core.settings import format_option, get_declared_settings
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import Task, find_task, is_code_trusted
 from aggrevated.training.records import Result
 
-MEASURED = ("test_return", "test_standard_error", "expert_return", "expert_standard_error", "ratio")
+MEASURED_FIELDS = ("test_return", "test_standard_error", "expert_return", "expert_standard_error", "ratio")
 
 
 class DescribableRun(Protocol):
@@ -29,7 +29,7 @@ class DescribableRun(Protocol):
     def load_partial_result(self) -> Result: ...
 
 
-def policy_metadata(run: DescribableRun) -> JsonDict:
+def make_policy_metadata(run: DescribableRun) -> JsonDict:
     """For JSON; what is not known before a run has ended is missing."""
     config = run.config
     ended = run.result()
@@ -38,7 +38,7 @@ def policy_metadata(run: DescribableRun) -> JsonDict:
     return {
         "task": config.task.name,
         "environment": str(getattr(simulator, "name", "") or config.task.title),
-        "expert": expert_display_name(config),
+        "expert": get_expert_display_name(config),
         "method": config.method,
         "update": config.update.name,
         "policy": config.policy.name,
@@ -46,19 +46,19 @@ def policy_metadata(run: DescribableRun) -> JsonDict:
         "iterations": result.iterations,
         "ended": ended is not None,
         "validation_return": result.best_return,
-        **{name: result.more[name] for name in MEASURED if name in result.more},
+        **{name: result.more[name] for name in MEASURED_FIELDS if name in result.more},
         "simulator_steps": result.simulator_steps,
         "oracle_queries": result.oracle_queries,
         "settings_sha256": storage.digest_tensors({}, config.to_dict()),
         "weights_sha256": result.weights_sha256,
-        "command": training_command(config),
+        "command": format_rerun_command(config),
         "version": __version__,
     }
 
 
 def make_model_card(run: DescribableRun) -> str:
     """The same in Markdown, for people."""
-    card = policy_metadata(run)
+    card = make_policy_metadata(run)
     good = [format_return("it", card["test_return"], card.get("test_standard_error"))] if "test_return" in card else []
     good += [format_return("its expert", card["expert_return"], card.get("expert_standard_error"))] if good else []
     measured = ", ".join(good) or f"{card['validation_return']:.4g} on validation; the run has not ended"
@@ -83,13 +83,13 @@ def format_return(who: str, mean: float, error: float | None) -> str:
     return f"{mean:.4g}{'' if error is None else f' ± {error:.2g}'} ({who})"
 
 
-def expert_display_name(config: Config) -> str:
+def get_expert_display_name(config: Config) -> str:
     """The expert's name; of one from a file the file's, without where it lies."""
     named = strip_paths(config.settings.get("expert", "")) or config.problem.expert_name
     return named or str(getattr(config.built_problem.expert, "name", type(config.built_problem.expert).__name__))
 
 
-def training_command(config: Config) -> str:
+def format_rerun_command(config: Config) -> str:
     """What to type to make such a run again: the choices and settings that are not the usual ones.
 
     Where they do not lead to the same settings, it is the file that has them all; where environment or expert are
@@ -97,13 +97,13 @@ def training_command(config: Config) -> str:
     """
     task = find_named_task(config)
     try:
-        given = non_default_settings(config, task or task_without_settings(config))
+        given = find_non_default_settings(config, task or strip_task_settings(config))
     except AggrevatedError:
         return "aggrevated train --config config.json"
     if "expert" in given:
         given["expert"] = strip_paths(given["expert"])
     if task is None:
-        words = [repr(config.task.name), f"expert={expert_display_name(config)}", f"method={config.method!r}"]
+        words = [repr(config.task.name), f"expert={get_expert_display_name(config)}", f"method={config.method!r}"]
         words += [f"{name}={value!r}" for name, value in given.items() if name != "expert"]
         return f"aggrevated.train({', '.join(words)})"
     words = [f"aggrevated train {shlex.quote(config.task.name)}"]
@@ -123,16 +123,16 @@ def find_named_task(config: Config) -> Task | None:
     return task if type(task.problem) is type(config.problem) and all(a is b for a, b in own) else None
 
 
-def task_without_settings(config: Config) -> Task:
+def strip_task_settings(config: Config) -> Task:
     """The task of a config without the settings that went into it."""
     world = config.task.problem
     declared = {
-        name: declared_settings(type(world))[name].default for name in world.selection_settings if name != "expert"
+        name: get_declared_settings(type(world))[name].default for name in world.selection_settings if name != "expert"
     }
     return replace(config.task, problem=replace(world, **declared))
 
 
-def non_default_settings(config: Config, task: Task) -> dict[str, Any]:
+def find_non_default_settings(config: Config, task: Task) -> dict[str, Any]:
     """The choices and settings by which the task comes to that config; a `UsageError` where there are none such."""
     own = {name: getattr(config.problem, name) for name in config.problem.selection_settings}
     asked = {name: value for name, value in own.items() if value != getattr(task.problem, name)}

@@ -5,7 +5,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self, get_args, get_type_hints
 
 from aggrevated.core.errors import DataError
-from aggrevated.core.settings import WORDS_OF_TYPES, has_exact_type
+from aggrevated.core.settings import TYPE_DESCRIPTIONS, has_exact_type
 from aggrevated.storage import JsonDict
 
 
@@ -45,7 +45,7 @@ def has_type(value: object, kind: Any) -> bool:
 
 def describe_type(kind: Any) -> str:
     """The type in words."""
-    return " or ".join("null" if one is type(None) else WORDS_OF_TYPES[one] for one in get_args(kind) or (kind,))
+    return " or ".join("null" if one is type(None) else TYPE_DESCRIPTIONS[one] for one in get_args(kind) or (kind,))
 
 
 def truncate_repr(value: object) -> str:

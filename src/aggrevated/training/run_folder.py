@@ -19,9 +19,9 @@ from aggrevated.config.resolver import config_from_dict
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.policies import Policy
 from aggrevated.problems import Problem
-from aggrevated.tasks import Task, as_task, find_task, is_known_task, with_expert_object
+from aggrevated.tasks import Task, as_task, find_task, is_known_task, replace_task_expert
 from aggrevated.training.checkpoint import check_same_run, read_newest_metadata
-from aggrevated.training.model_card import policy_metadata
+from aggrevated.training.model_card import make_policy_metadata
 from aggrevated.training.records import Metrics, Result
 
 CONFIG = "config.json"
@@ -107,7 +107,7 @@ class Run:
         task = self.config.task
         policy = "" if config.policy.name == task.policy == "mlp" else f", {config.policy.name}"
         picked = {"method": config.method, "policy": config.policy.name, "update": config.update.name}
-        usual = task.tuned_for(picked).get("start", config.method_spec.start)
+        usual = task.get_tuned_settings(picked).get("start", config.method_spec.start)
         start = "" if config.start.name == usual else f", {config.start.name} start"
         usual_oracles = (task.oracle, *config.method_spec.oracles[:1])
         oracle = "" if config.oracle.name in usual_oracles or not task.oracle else f", {config.oracle.name}"
@@ -147,8 +147,8 @@ class Run:
         try:
             policy.load_state_dict(weights)
         except RuntimeError as error:
-            raise self._of_another_config() from error
-        policy.metadata = partial(policy_metadata, self)
+            raise self._make_config_mismatch_error() from error
+        policy.metadata = partial(make_policy_metadata, self)
         return policy
 
     def load_best_policy_weights(self) -> tuple[dict[str, Tensor], storage.JsonDict]:
@@ -158,10 +158,10 @@ class Run:
             raise DataError(f"{self.folder} has no policy yet; finish it with 'aggrevated resume {self.folder}'")
         weights, facts = storage.load_checksummed(path)
         if facts.get("config") != resume_invariant_settings(self.config) or not isinstance(facts.get("so_far"), dict):
-            raise self._of_another_config()
+            raise self._make_config_mismatch_error()
         return weights, facts["so_far"]
 
-    def _of_another_config(self) -> DataError:
+    def _make_config_mismatch_error(self) -> DataError:
         return DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it")
 
 
@@ -173,7 +173,7 @@ def rebuild_task(
     if expert is not None and isinstance(world, dict) and world.get("expert"):
         raise UsageError(f"{path} names its expert, {world['expert']}; leave expert out, or start a new run")
     found = task or (find_task(str(facts.get("task")), trust_code) if env is None else as_task(env))
-    return with_expert_object(replace(found, name=str(facts.get("task"))), expert)
+    return replace_task_expert(replace(found, name=str(facts.get("task"))), expert)
 
 
 def run_identity(config: Config, world: Problem) -> str:
@@ -204,7 +204,7 @@ def create_run_folder(folder: Path, name: str, facts: storage.JsonDict) -> None:
     made = not folder.exists()
     try:
         if not storage.save_new_checksummed_json(folder / name, facts):
-            raise folder_exists_error(folder)
+            raise make_folder_exists_error(folder)
     except BaseException:
         if made:
             with suppress(OSError):
@@ -216,10 +216,10 @@ def check_folder_unused(folder: Path) -> None:
     """A `UsageError` if there is something at that place already, but for what a kill left of a file."""
     with storage.reraise_storage_errors(folder):
         if folder.exists() and (not folder.is_dir() or not all(map(storage.is_temporary_file, folder.iterdir()))):
-            raise folder_exists_error(folder)
+            raise make_folder_exists_error(folder)
 
 
-def folder_exists_error(folder: Path) -> UsageError:
+def make_folder_exists_error(folder: Path) -> UsageError:
     """With what can be done about it."""
     a_run = (folder / CONFIG).exists() or (folder / TRIALS).exists() or any(folder.glob(f"trial-*/{CONFIG}"))
     resume = f"go on with 'aggrevated resume {folder}' or " if a_run else ""
@@ -253,7 +253,7 @@ def create_trials(folder: Path, config: Config, count: int) -> list[Run]:
 def create_or_open_trials(folder: Path, config: Config, count: int) -> list[Run]:
     """All trials; those that are not there yet are made."""
     return [
-        create_or_open_trial(folder / trial_folder_name(i), config.with_settings(seed=config.loop.seed + i))
+        create_or_open_trial(folder / format_trial_folder_name(i), config.with_settings(seed=config.loop.seed + i))
         for i in range(count)
     ]
 
@@ -268,7 +268,7 @@ def create_or_open_trial(folder: Path, config: Config) -> Run:
     return run
 
 
-def trial_folder_name(trial: int) -> str:
+def format_trial_folder_name(trial: int) -> str:
     return f"trial-{trial:02d}"
 
 
@@ -276,7 +276,7 @@ def list_runs(folder: Path, trust_code: bool = False) -> list[Run]:
     """The run in a folder, or the trials, or the seeds of a trial of a sweep, in its subfolders."""
     if (folder / TRIALS).is_file():
         _, count = read_trials_file(folder, trust_code)
-        return [open_trial(folder, folder / trial_folder_name(i), trust_code) for i in range(count)]
+        return [open_trial(folder, folder / format_trial_folder_name(i), trust_code) for i in range(count)]
     several = sorted(path.parent for name in GROUP_PATTERNS for path in folder.glob(f"{name}/{CONFIG}"))
     return [Run.open(path, trust_code=trust_code) for path in several or [folder]]
 

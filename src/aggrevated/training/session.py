@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from aggrevated import storage
 from aggrevated.config.builder import AlgorithmInputs
 from aggrevated.core.errors import DataError
-from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
+from aggrevated.kernels.numerics import compute_numerics_fingerprint, describe_numerics_difference
 from aggrevated.training import checkpoint, limits
 from aggrevated.training.diagnostics import TrainingMonitor, UpdateWithDiagnostics
 from aggrevated.training.records import Metrics, Result
@@ -92,7 +92,7 @@ class TrainingSession:
             "cost": self.cost,
             "config": run_identity(run.config, setup.problem),
             "expert_fingerprint": storage.digest_tensors(dict(setup.problem.expert_fingerprint)),
-            "numerics": numerics_fingerprint(),
+            "numerics": compute_numerics_fingerprint(),
             "metrics": {"checksum": self.last_checksum, "lines": self.unsaved_metrics},
         }
         checkpoint.save_checkpoint(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
@@ -107,9 +107,9 @@ class TrainingSession:
         run = self.run
         best = self.inputs.learner.best
         known = {
-            "so_far": partial_result(self).to_dict(),
+            "so_far": make_partial_result(self).to_dict(),
             "config": resume_invariant_settings(run.config),
-            "numerics": numerics_fingerprint(),
+            "numerics": compute_numerics_fingerprint(),
         }
         storage.save_checksummed(run.folder / BEST_POLICY_FILE, best.weights or {}, known)
 
@@ -140,7 +140,7 @@ def restore_or_start(
     tally = RunCounters(**kept.content["counters"]) if kept is not None else RunCounters()
     if kept is not None:
         check_same_numerics(run, kept.content["numerics"], warn, ignore_numerics)
-        lines = kept.lines(lines, run.folder / METRICS, warn)
+        lines = kept.restore_lines(lines, run.folder / METRICS, warn)
     else:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
@@ -165,14 +165,14 @@ def restore_or_start(
 
 def check_same_numerics(run: Run, then: storage.JsonDict, warn: WarningCallback, ignore_numerics: bool) -> None:
     """A `DataError` where this machine or its packages do not compute as those before; a warning with `anyway`."""
-    if elsewhere := describe_numerics_difference(then, numerics_fingerprint()):
+    if elsewhere := describe_numerics_difference(then, compute_numerics_fingerprint()):
         sentence = f"{run.folder} was begun with {elsewhere}: it would not end with the bits that it would have there"
         if not ignore_numerics:
             raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume {run.folder} --ignore-numerics'")
         warn(sentence)
 
 
-def partial_result(sitting: TrainingSession) -> Result:
+def make_partial_result(sitting: TrainingSession) -> Result:
     """What is known of a run before its policy is tested."""
     run = sitting.run
     learner = sitting.inputs.learner
@@ -188,7 +188,7 @@ def partial_result(sitting: TrainingSession) -> Result:
         ended_by=sitting.ended_by,
         initial_return=learner.best.initial_return,
         best_return=learner.best.best_return,
-        **checkpoint.learner_counts(learner),
+        **checkpoint.get_learner_counts(learner),
         **asdict(sitting.counters),
         run_folder=str(run.folder),
         weights_sha256=storage.digest_tensors(learner.best.weights or {}),

@@ -192,7 +192,7 @@ class Trainer:
                 if session.is_checkpoint_due():
                     journal.sync()
                     session.save_checkpoint()
-                for sentence in session.monitor.new_warnings():
+                for sentence in session.monitor.pop_new_warnings():
                     warn(f"{run.folder}, iteration {learner.n}: {sentence}")
                 yield metrics
                 limits.check_progress_towards_limit(run, session.cost)
@@ -341,7 +341,7 @@ def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_sec
     returns = asdict(iteration)
     n = returns.pop("n")
     step = returns.pop("step")
-    known = {**returns, **step, **checkpoint.learner_counts(learner)}
+    known = {**returns, **step, **checkpoint.get_learner_counts(learner)}
     return Metrics(
         iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), stalled_reason=""
     )

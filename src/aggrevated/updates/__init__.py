@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from aggrevated.core.errors import UsageError
 from aggrevated.core.schedules import Schedule, linear_schedule
 from aggrevated.core.settings import COUNT, NON_NEGATIVE, Settings, one_of, setting
-from aggrevated.losses import Loss, action_mask_tensor, policy_inputs
+from aggrevated.losses import Loss, make_action_mask_tensor, make_policy_inputs
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
@@ -49,7 +49,7 @@ class Update(Protocol):
         ...
 
 
-def gradient_norm(gradient: Tensor) -> float:
+def compute_gradient_norm(gradient: Tensor) -> float:
     """Its length; in float64, so that it is finite whenever the gradient is."""
     return float(gradient.double().norm())
 
@@ -60,13 +60,13 @@ def make_dropout_context(policy: Policy) -> Callable[[int], AbstractContextManag
     Outside of such blocks no policy does. Whether it has any is found out here, once for all minibatches of a fit.
     """
     if any(isinstance(module, nn.Dropout) and module.p for module in policy.modules()):
-        return partial(seeded_dropout, policy)
+        return partial(enable_dropout, policy)
     nothing = nullcontext()
     return lambda seed: nothing  # forking the generator takes as long as a step of a small network
 
 
 @contextmanager
-def seeded_dropout(policy: Policy, seed: int) -> Iterator[None]:
+def enable_dropout(policy: Policy, seed: int) -> Iterator[None]:
     """Let the policy use its dropout."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed >> 1)  # torch takes signed seeds
@@ -77,7 +77,7 @@ def seeded_dropout(policy: Policy, seed: int) -> Iterator[None]:
             policy.eval()
 
 
-def loss_and_gradient(
+def compute_loss_and_gradient(
     policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo, along: CostToGo | None = None
 ) -> tuple[float, Tensor]:
     """ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n, as one flat vector [d].
@@ -86,18 +86,18 @@ def loss_and_gradient(
     """
     with make_dropout_context(policy)(int(trajectories.seeds[0])):
         value = loss(policy, trajectories, cost_to_go)
-        total = value if along is None else value + auxiliary_loss(policy, trajectories, along)
+        total = value if along is None else value + compute_auxiliary_loss(policy, trajectories, along)
     gradients = torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)
     return value.item(), torch.cat([g.reshape(-1) for g in gradients])
 
 
-def auxiliary_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
+def compute_auxiliary_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
     """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
-    observations = policy_inputs(policy, trajectories)
+    observations = make_policy_inputs(policy, trajectories)
     mask = torch.from_numpy(trajectories.mask)
     known = cost_to_go.has_all_actions and cost_to_go.advantage
     costs = torch.from_numpy(cost_to_go.values) if known else None
-    total = policy.auxiliary_loss(observations, mask, action_mask_tensor(trajectories), costs)
+    total = policy.auxiliary_loss(observations, mask, make_action_mask_tensor(trajectories), costs)
     return 0.0 if total is None else total / (trajectories.horizon * trajectories.count)
 
 
@@ -169,6 +169,6 @@ class GradientSettings(AnnealedSettings):
     )
 
     @property
-    def in_spreads(self) -> bool:
+    def normalize_costs(self) -> bool:
         """Whether A* is divided by its spread."""
         return self.cost_scale == "advantage-rms"

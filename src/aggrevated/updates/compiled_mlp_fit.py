@@ -19,7 +19,7 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead, Head
 from aggrevated.updates.projection_targets import CategoricalTarget, GaussianTarget, ProjectionTarget
 
-MOST_WEIGHTS = 3000  # from there on torch is as fast
+MAX_COMPILED_WEIGHTS = 3000  # from there on torch is as fast
 # of Adam, as torch has them
 BETA1 = 0.9
 BETA2 = 0.999
@@ -37,7 +37,7 @@ def supports_compiled_fit(policy: Policy, goal: ProjectionTarget, legal: Tensor)
     if not all(isinstance(layer, nn.Linear | nn.ReLU) for layer in policy.network):
         return False
     weights = list(policy.network.parameters())
-    return all(w.dtype == torch.float32 for w in weights) and sum(w.numel() for w in weights) <= MOST_WEIGHTS
+    return all(w.dtype == torch.float32 for w in weights) and sum(w.numel() for w in weights) <= MAX_COMPILED_WEIGHTS
 
 
 def fit_mlp(
@@ -66,7 +66,7 @@ def fit_mlp(
     rate = float(adam.param_groups[0]["lr"])
     _fit(  # type: ignore[call-arg]
         *map(tuple, state), *map(tuple, gradients), back, acts, pulls, seen[:, 0].contiguous().numpy(),
-        *target_arrays(goal, policy.head), minibatches.numpy(), step, rate, longest,
+        *make_target_arrays(goal, policy.head), minibatches.numpy(), step, rate, longest,
     )  # fmt: skip
     write_back(linear, own, state, step + len(minibatches))
 
@@ -96,7 +96,7 @@ def write_back(linear: list[nn.Linear], own: list[Any], state: list[list[Array]]
         bias["step"].fill_(steps)
 
 
-def target_arrays(goal: ProjectionTarget, head: Head) -> tuple[Array, Array, Array, Array, float, float]:
+def make_target_arrays(goal: ProjectionTarget, head: Head) -> tuple[Array, Array, Array, Array, float, float]:
     """(what is wanted [N, A], which of it is known [N, A], weight [N], unit [A], λ, scale), for both kinds of goal.
 
     λ < 0 says that it is of means, not of logits; what is wanted are then the outputs that the head makes them of.
@@ -140,11 +140,13 @@ def _fit(  # type: ignore[no-untyped-def]
             out = acts[layers]
             pull = pulls[layers]
             if exploring < 0:
-                mean_loss_gradient(out, wanted[row], unit, share, pull)
+                compute_mean_loss_gradient(out, wanted[row], unit, share, pull)
             else:
-                logit_loss_gradient(out, wanted[row], known[row], np.float32(exploring), np.float32(scale), share, pull)
+                compute_logit_loss_gradient(
+                    out, wanted[row], known[row], np.float32(exploring), np.float32(scale), share, pull
+                )
             for i in range(layers - 1, -1, -1):
-                backward(acts[i], pulls[i + 1], of_w[i], of_b[i], back[i], pulls[i], i > 0)
+                add_layer_gradients(acts[i], pulls[i + 1], of_w[i], of_b[i], back[i], pulls[i], i > 0)
         length = 0.0
         for i in range(layers):
             for g in of_w[i].ravel():
@@ -157,8 +159,10 @@ def _fit(  # type: ignore[no-untyped-def]
         size = np.float32(rate / (1 - BETA1**step))
         root = np.float32(np.sqrt(1 - BETA2**step))
         for i in range(layers):
-            adam_step(weights[i].ravel(), of_w[i].ravel(), first_w[i].ravel(), second_w[i].ravel(), shorter, size, root)
-            adam_step(biases[i], of_b[i], first_b[i], second_b[i], shorter, size, root)
+            apply_adam_step(
+                weights[i].ravel(), of_w[i].ravel(), first_w[i].ravel(), second_w[i].ravel(), shorter, size, root
+            )
+            apply_adam_step(biases[i], of_b[i], first_b[i], second_b[i], shorter, size, root)
             for j in range(back[i].shape[0]):
                 for k in range(back[i].shape[1]):
                     back[i][j, k] = weights[i][k, j]
@@ -175,7 +179,7 @@ def forward_mlp(x, weight, bias, out, bent):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def backward(x, pull, of_weight, of_bias, back, before, further):  # type: ignore[no-untyped-def]
+def add_layer_gradients(x, pull, of_weight, of_bias, back, before, further):  # type: ignore[no-untyped-def]
     """Add the gradients of a layer, and write that of its inputs x, which are what a ReLU gave, if it goes further."""
     for i in range(len(x)):
         own = x[i]
@@ -194,7 +198,7 @@ def backward(x, pull, of_weight, of_bias, back, before, further):  # type: ignor
 
 
 @njit_cached
-def logit_loss_gradient(out, wanted, known, exploring, scale, share, pull):  # type: ignore[no-untyped-def]
+def compute_logit_loss_gradient(out, wanted, known, exploring, scale, share, pull):  # type: ignore[no-untyped-def]
     """Write the gradient of `Logits.distance`, 2 m_a (z_a − g_a − Σ m (z − g)), where m is the measure of actions.
 
     Where goals are −∞ it is that of cross-entropy, π_a − 1 for the action that is not, and π_a for the others.
@@ -230,14 +234,14 @@ def logit_loss_gradient(out, wanted, known, exploring, scale, share, pull):  # t
 
 
 @njit_cached
-def mean_loss_gradient(out, wanted, unit, share, pull):  # type: ignore[no-untyped-def]
+def compute_mean_loss_gradient(out, wanted, unit, share, pull):  # type: ignore[no-untyped-def]
     """Write the gradient of `Means.distance`."""
     for a in range(len(out)):
         pull[a] = TWO * share * (out[a] - wanted[a]) / (unit[a] * unit[a] * np.float32(len(out)))
 
 
 @njit_cached
-def adam_step(weight, gradient, first, second, shorter, size, root):  # type: ignore[no-untyped-def]
+def apply_adam_step(weight, gradient, first, second, shorter, size, root):  # type: ignore[no-untyped-def]
     """A step of Adam."""
     keep1 = np.float32(1 - BETA1)
     keep2 = np.float32(1 - BETA2)

@@ -28,12 +28,12 @@ class RunningCostScale:
         """The spread; 1 where nothing has cost anything yet."""
         return float(np.sqrt(self.squares / self.states)) if self.squares else 1.0
 
-    def including(self, cost_to_go: CostToGo, trajectories: Trajectories) -> RunningCostScale:
+    def include(self, cost_to_go: CostToGo, trajectories: Trajectories) -> RunningCostScale:
         """The spread of these as well."""
         known = cost_to_go.weight > 0
         squares = np.square(cost_to_go.values[known], dtype=np.float64)  # [states, A] or [states]
         if cost_to_go.has_all_actions:
-            squares = masked_mean(squares, trajectories.action_mask[known])
+            squares = compute_masked_mean(squares, trajectories.action_mask[known])
         return RunningCostScale(self.squares + float(squares.sum()), self.states + len(squares))
 
     def divide(self, cost_to_go: CostToGo) -> CostToGo:
@@ -41,17 +41,17 @@ class RunningCostScale:
         values = cost_to_go.values
         return replace(cost_to_go, values=(values.astype(np.float64) / self.value).astype(values.dtype))
 
-    def tensor(self) -> Tensor:
+    def to_tensor(self) -> Tensor:
         """Its two numbers [2], for a checkpoint."""
         return torch.tensor([self.squares, self.states], dtype=torch.float64)
 
     @classmethod
-    def of(cls, tensor: Tensor) -> RunningCostScale:
+    def from_tensor(cls, tensor: Tensor) -> RunningCostScale:
         """What `tensor` gave."""
         return cls(*tensor.tolist())
 
 
-def masked_mean(values: Array, legal: Array) -> Array:
+def compute_masked_mean(values: Array, legal: Array) -> Array:
     """[states]: the mean over the legal actions of values [states, A]; over all where there is no restriction."""
     legal = legal if legal.shape[1] else np.ones(values.shape, bool)
     mean: Array = (values * legal).sum(axis=1) / np.maximum(legal.sum(axis=1), 1)

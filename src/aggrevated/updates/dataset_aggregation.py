@@ -14,7 +14,7 @@ from aggrevated.rollout.trajectories import ARRAYS, Trajectories, pad_and_stack
 MAX_MEASURED_TRAJECTORIES = (
     200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
 )
-MOST_BYTES = 500_000_000  # of pictures
+MAX_PICTURE_BYTES = 500_000_000  # of pictures
 
 
 class TrainingData(NamedTuple):
@@ -28,7 +28,7 @@ class TrainingData(NamedTuple):
         chosen: dict[str, Any] = {name: array[indices] for name, array in self.cost_to_go.arrays.items()}
         return TrainingData(self.trajectories.take(indices), CostToGo(**chosen))
 
-    def beside(self, newer: "TrainingData") -> "TrainingData":
+    def concatenate(self, newer: "TrainingData") -> "TrainingData":
         """These and then the newer ones."""
         arrays: dict[str, Any] = {
             n: pad_and_stack([getattr(one.trajectories, n) for one in (self, newer)]) for n in ARRAYS
@@ -49,7 +49,7 @@ class AggregatedDataset:
     """
 
     buffer_size: int = 1000  # trajectories
-    most_bytes: int = MOST_BYTES
+    most_bytes: int = MAX_PICTURE_BYTES
     seen: int = field(default=0, init=False)
     _data: TrainingData | None = field(default=None, init=False, repr=False)
 
@@ -62,8 +62,8 @@ class AggregatedDataset:
     def add(self, trajectories: Trajectories, cost_to_go: CostToGo, generator: np.random.Generator) -> None:
         """Add the newest data; past `capacity`, each newcomer takes a random place with the reservoir's probability."""
         newest = TrainingData(drop_states(trajectories), cost_to_go)
-        data = newest if self._data is None else self._data.beside(newest)
-        room = self._room(data.trajectories.observations)
+        data = newest if self._data is None else self._data.concatenate(newest)
+        room = self._compute_capacity(data.trajectories.observations)
         before = data.trajectories.count - trajectories.count
         order = np.arange(data.trajectories.count)
         if before > room:  # longer episodes of pictures leave room for fewer
@@ -75,7 +75,7 @@ class AggregatedDataset:
                 order[place if place < room else index] = order[index]
         self._data = data.take(order[:room])
 
-    def _room(self, observations: Array) -> int:
+    def _compute_capacity(self, observations: Array) -> int:
         """How many trajectories there is room for, with such observations [K, T, ...]: pictures have a size."""
         if observations.ndim < 4:
             return self.buffer_size

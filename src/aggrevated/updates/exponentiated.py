@@ -28,25 +28,31 @@ from aggrevated.core.settings import (
     setting,
 )
 from aggrevated.kernels.adam import Adam
-from aggrevated.losses import Loss, LossSettings, policy_distribution, policy_inputs
+from aggrevated.losses import Loss, LossSettings, compute_policy_distribution, make_policy_inputs
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import AnnealedSettings, UpdateResult, gradient_norm, loss_and_gradient, make_dropout_context
+from aggrevated.updates import (
+    AnnealedSettings,
+    UpdateResult,
+    compute_gradient_norm,
+    compute_loss_and_gradient,
+    make_dropout_context,
+)
 from aggrevated.updates.compiled_mlp_fit import fit_mlp, supports_compiled_fit
 from aggrevated.updates.dataset_aggregation import MAX_MEASURED_TRAJECTORIES, AggregatedDataset, TrainingData
 from aggrevated.updates.natural import NaturalSettings, NaturalUpdate
 from aggrevated.updates.projection_targets import (
     CategoricalTarget,
     ProjectionTarget,
-    action_costs,
-    expert_action_only_mask,
-    gaussian_target,
+    compute_action_costs,
+    make_expert_action_only_mask,
+    make_gaussian_target,
     truncate_steps,
 )
-from aggrevated.updates.safe_step import MAX_HALVINGS, safe_step
+from aggrevated.updates.safe_step import MAX_HALVINGS, take_safe_step
 from aggrevated.updates.temperature import PlateauDetector, TemperatureSchedule
 
 MIN_MINIBATCH_TRAJECTORIES = 4  # trajectories in a minibatch of a policy with memory
@@ -102,12 +108,14 @@ class ExponentiatedUpdate:
         check_costs_are_advantages(cost_to_go)
         newest = TrainingData(trajectories, cost_to_go)
         measured = newest.take(np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES)))
-        value, gradient = loss_and_gradient(policy, loss, *measured)
+        value, gradient = compute_loss_and_gradient(policy, loss, *measured)
         if self._use_natural_gradient(cost_to_go):  # whose own loss is in other units
-            return replace(self.natural(policy, loss, *newest), loss=value, gradient_norm=gradient_norm(gradient))
-        tau = self._tau(policy, measured)
+            return replace(
+                self.natural(policy, loss, *newest), loss=value, gradient_norm=compute_gradient_norm(gradient)
+            )
+        tau = self._compute_temperature(policy, measured)
         if cost_to_go.has_all_actions and not self.eta:
-            self._plateau.add(normalized_excess_cost(policy, measured, tau))
+            self._plateau.add(compute_normalized_excess_cost(policy, measured, tau))
         generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
         data = newest if self.eta else self.aggregation.data
@@ -115,15 +123,15 @@ class ExponentiatedUpdate:
         self._project(policy, data, tau, generator)
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
-        kl, halvings = safe_step(policy, measured.trajectories, displacement, self.max_kl)
+        kl, halvings = take_safe_step(policy, measured.trajectories, displacement, self.max_kl)
         if halvings == MAX_HALVINGS:  # what Adam remembers may be no number
             self._adam = None
             self._moments = {}
-        return UpdateResult(value, gradient_norm(gradient), kl, halvings)
+        return UpdateResult(value, compute_gradient_norm(gradient), kl, halvings)
 
     def _use_natural_gradient(self, cost_to_go: CostToGo) -> bool:
         """Whether the natural update goes on: nobody advises, or the fit stands still, and data is of no more use."""
-        if self._plateau.triggered():
+        if self._plateau.is_triggered():
             self.aggregation = AggregatedDataset(self.buffer_size)
             self._adam = None
             self._moments = {}
@@ -131,26 +139,26 @@ class ExponentiatedUpdate:
         return not cost_to_go.has_all_actions and cost_to_go.expert_actions is None
 
     def _project(self, policy: Policy, data: TrainingData, tau: float, generator: np.random.Generator) -> None:
-        goal = self._target(policy, data, tau)
+        goal = self._make_target(policy, data, tau)
         if isinstance(policy.head, GaussianHead):
             self._shrink_deviation(policy.head)
-        if isinstance(goal, CategoricalTarget) and is_table(policy, data.trajectories) and goal.complete():
+        if isinstance(goal, CategoricalTarget) and is_table(policy, data.trajectories) and goal.is_complete():
             fill_table(policy, data.trajectories, goal)
         else:
             self._fit(policy, data, goal, generator)
 
-    def _temperature_decay(self, n: int) -> float:
+    def _compute_temperature_decay(self, n: int) -> float:
         """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
         return min(1.0, (self.decay_after / n) ** 0.5) if self.decay_after else 1.0
 
-    def _learning_rate_decay(self, n: int) -> float:
+    def _compute_learning_rate_decay(self, n: int) -> float:
         """What is left of the learning rate."""
         return max(0.0, 1.0 - (n - 1) / self.anneal_iterations) if self.anneal_iterations else 1.0
 
-    def _tau(self, policy: Policy, newest: TrainingData) -> float:
-        tau = self.temperature * self._temperature_decay(newest.trajectories.n)
+    def _compute_temperature(self, policy: Policy, newest: TrainingData) -> float:
+        tau = self.temperature * self._compute_temperature_decay(newest.trajectories.n)
         finite = not isinstance(policy.head, GaussianHead)
-        return self._temperature_schedule.tau(tau, policy, newest) if finite and not self.eta else tau
+        return self._temperature_schedule.compute_temperature(tau, policy, newest) if finite and not self.eta else tau
 
     def _shrink_deviation(self, head: GaussianHead) -> None:
         """After n rounds of Eq. 7 a Gaussian has 1/√n of its first deviation: exp(−n η Q*) around the best action."""
@@ -160,18 +168,20 @@ class ExponentiatedUpdate:
         with torch.no_grad():
             head.log_deviation.copy_(self._initial_log_deviation - 0.5 * np.log(self._rounds))
 
-    def _target(self, policy: Policy, data: TrainingData, tau: float) -> ProjectionTarget:
+    def _make_target(self, policy: Policy, data: TrainingData, tau: float) -> ProjectionTarget:
         """Where Eq. 7 leads from the policy as it is."""
         if isinstance(policy.head, GaussianHead):
-            return gaussian_target(*data, policy.head.unit.numpy())
-        cost, known, weight = map(torch.from_numpy, action_costs(data, policy.head.outputs, self.normalize_costs))
+            return make_gaussian_target(*data, policy.head.unit.numpy())
+        cost, known, weight = map(
+            torch.from_numpy, compute_action_costs(data, policy.head.outputs, self.normalize_costs)
+        )
         if not self.eta:
-            advised = expert_action_only_mask(data)
+            advised = make_expert_action_only_mask(data)
             tau = max(tau, MIN_TEMPERATURE_WITH_LABELS) if advised.any() else tau
             logits = torch.where(advised[..., None] & (cost > 0), -torch.inf, -cost / tau)
             return CategoricalTarget(logits, known, weight, self.uniform_weight, tau)
         with torch.no_grad():
-            now = policy_distribution(policy, data.trajectories)
+            now = compute_policy_distribution(policy, data.trajectories)
         assert isinstance(now, Categorical)
         return CategoricalTarget(
             (1 - self.log_prob_decay) * now.logits - self.eta * cost, known, weight, self.uniform_weight, 1.0
@@ -181,14 +191,14 @@ class ExponentiatedUpdate:
         """Adam on the mean distance from the goal; single steps in a minibatch, or whole trajectories."""
         trajectories = data.trajectories
         costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.has_all_actions else None
-        seen = policy_inputs(policy, trajectories)
+        seen = make_policy_inputs(policy, trajectories)
         mask = torch.from_numpy(trajectories.mask)
         legal = torch.from_numpy(trajectories.action_mask)
         if policy.memoryless:
             mask = mask & (goal.weight > 0)
             seen = seen[mask][:, None]
             legal = legal[mask][:, None]
-            goal = goal.at(mask)
+            goal = goal.select_steps(mask)
             mask = mask[mask][:, None]
         if not mask.any():  # nothing is known of any step
             return
@@ -196,10 +206,12 @@ class ExponentiatedUpdate:
         size = min(
             max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch_size / float(lengths.float().mean()))), len(mask)
         )
-        adam = self._optimiser(policy)
+        adam = self._get_optimizer(policy)
         learning = make_dropout_context(policy)
         adam.param_groups[0]["lr"] = (
-            self.learning_rate * self._temperature_decay(trajectories.n) * self._learning_rate_decay(trajectories.n)
+            self.learning_rate
+            * self._compute_temperature_decay(trajectories.n)
+            * self._compute_learning_rate_decay(trajectories.n)
         )
         minibatches = torch.from_numpy(generator.integers(len(mask), size=(self.steps, size)))
         if supports_compiled_fit(policy, goal, legal):
@@ -211,7 +223,7 @@ class ExponentiatedUpdate:
             allowed = truncate_steps(legal, rows, length) if legal.shape[2] else None
             now = truncate_steps(seen, rows, length), truncate_steps(mask, rows, length), allowed
             with learning(self.aggregation.seen * self.steps + step):
-                distance = wanted.distance(policy.distribution(*now))
+                distance = wanted.compute_distance(policy.distribution(*now))
                 along = None
                 if not policy.memoryless:  # whose steps stand for themselves, and are no trajectories here
                     along = policy.auxiliary_loss(*now, None if costs is None else truncate_steps(costs, rows, length))
@@ -222,7 +234,7 @@ class ExponentiatedUpdate:
             clip_gradient_norm(adam.weights)
             adam.step()
 
-    def _optimiser(self, policy: Policy) -> Adam:
+    def _get_optimizer(self, policy: Policy) -> Adam:
         """Adam over the policy's weights, with what it remembers; a Gaussian's deviation is not learned by fitting."""
         if self._adam is None:
             weights = [w for name, w in policy.named_parameters() if not name.endswith("log_deviation")]
@@ -238,25 +250,27 @@ class ExponentiatedUpdate:
         own = (
             {}
             if self._initial_log_deviation is None
-            else {WIDEST: self._initial_log_deviation, ROUNDS: torch.tensor(self._rounds)}
+            else {INITIAL_DEVIATION_KEY: self._initial_log_deviation, ROUNDS_KEY: torch.tensor(self._rounds)}
         )
-        excess = {EXCESS: torch.tensor(of, dtype=torch.float64)} if (of := self._plateau.excess) else {}
+        excess = {EXCESS_KEY: torch.tensor(of, dtype=torch.float64)} if (of := self._plateau.excess) else {}
         known = self._temperature_schedule.worst_policy_cost, self._temperature_schedule.factor
-        warmth = {WARMTH: torch.tensor(known, dtype=torch.float64)} if known != (0.0, 1.0) else {}
-        natural = {f"{NATURAL}{name}": w for name, w in self.natural.state().items()}
+        warmth = {TEMPERATURE_KEY: torch.tensor(known, dtype=torch.float64)} if known != (0.0, 1.0) else {}
+        natural = {f"{NATURAL_PREFIX}{name}": w for name, w in self.natural.state().items()}
         return self.aggregation.state() | moments | own | excess | warmth | natural
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self.natural.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
-        state = {name: w for name, w in state.items() if not name.startswith(NATURAL)}
-        self._adam = None
-        self._initial_log_deviation = state.pop(WIDEST, None)
-        self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
-        self._plateau = PlateauDetector(state.pop(EXCESS, torch.zeros(0)).tolist())
-        self._temperature_schedule = TemperatureSchedule(
-            self.max_target_cost, *state.pop(WARMTH, torch.tensor([0.0, 1.0])).tolist()
+        self.natural.restore(
+            {n.removeprefix(NATURAL_PREFIX): w for n, w in state.items() if n.startswith(NATURAL_PREFIX)}
         )
-        self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
+        state = {name: w for name, w in state.items() if not name.startswith(NATURAL_PREFIX)}
+        self._adam = None
+        self._initial_log_deviation = state.pop(INITIAL_DEVIATION_KEY, None)
+        self._rounds = int(state.pop(ROUNDS_KEY, torch.tensor(0)))
+        self._plateau = PlateauDetector(state.pop(EXCESS_KEY, torch.zeros(0)).tolist())
+        self._temperature_schedule = TemperatureSchedule(
+            self.max_target_cost, *state.pop(TEMPERATURE_KEY, torch.tensor([0.0, 1.0])).tolist()
+        )
+        self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT_PREFIX)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
 
 
@@ -269,24 +283,24 @@ def clip_gradient_norm(weights: Sequence[Tensor]) -> None:
             gradient *= MAX_GRADIENT_NORM / length
 
 
-WIDEST = "widest"
-ROUNDS = "rounds"
-EXCESS = "excess"
-WARMTH = "warmth"
-NATURAL = "natural."
-MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
+INITIAL_DEVIATION_KEY = "widest"
+ROUNDS_KEY = "rounds"
+EXCESS_KEY = "excess"
+TEMPERATURE_KEY = "warmth"
+NATURAL_PREFIX = "natural."
+MOMENT_PREFIX = "adam."  # what the names of Adam's moments begin with, in a state
 
 
 def flatten_moments(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
     """Adam's moments of each weight, by names as a checkpoint has them."""
-    return {f"{MOMENT}{i}.{name}": w.clone() for i, own in moments.items() for name, w in own.items()}
+    return {f"{MOMENT_PREFIX}{i}.{name}": w.clone() for i, own in moments.items() for name, w in own.items()}
 
 
 def unflatten_moments(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
     """What `flatten` was given."""
     moments: dict[int, dict[str, Tensor]] = {}
     for key, w in named.items():
-        i, name = key.removeprefix(MOMENT).split(".")
+        i, name = key.removeprefix(MOMENT_PREFIX).split(".")
         moments.setdefault(int(i), {})[name] = w.clone()
     return moments
 
@@ -299,11 +313,11 @@ def check_costs_are_advantages(cost_to_go: CostToGo) -> None:
 
 
 @torch.no_grad()
-def normalized_excess_cost(policy: Policy, data: TrainingData, tau: float) -> float:
+def compute_normalized_excess_cost(policy: Policy, data: TrainingData, tau: float) -> float:
     """What Σ_a π(a) A*(a) is above that of exp(−A*/τ), in mean sizes of A*: about 1 where π acts at random."""
-    now = policy_distribution(policy, data.trajectories)
+    now = compute_policy_distribution(policy, data.trajectories)
     assert isinstance(now, Categorical)
-    cost, known, weight = map(torch.from_numpy, action_costs(data, policy.head.outputs))
+    cost, known, weight = map(torch.from_numpy, compute_action_costs(data, policy.head.outputs))
     goal = torch.where(known, -cost / tau, -torch.inf).softmax(-1)
     above = (torch.where(known, (now.probs - goal) * cost, 0.0).sum(-1) * weight).sum() / weight.sum().clamp(min=1e-9)
     return float(above)
@@ -322,7 +336,7 @@ def fill_table(policy: Policy, trajectories: Trajectories, goal: CategoricalTarg
     """The projection onto a table: the mean of the goals at each observation. Those that were not seen stay."""
     assert isinstance(policy, FeedForwardPolicy)
     mask = torch.from_numpy(trajectories.mask)
-    now = policy_distribution(policy, trajectories)
+    now = compute_policy_distribution(policy, trajectories)
     assert isinstance(now, Categorical)
     layer = policy.network[0]
     assert isinstance(layer, nn.Linear)

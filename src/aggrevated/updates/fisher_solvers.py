@@ -18,28 +18,28 @@ GRID = tuple(10.0 ** (half / 2) for half in range(-6, 5))  # λ, relative to the
 BLOCK = 8192  # rows of S at a time; what is summed in which order depends on this number only
 
 
-def closed_form(s: Tensor, g: Tensor, damping: float) -> Tensor:
+def solve_closed_form(s: Tensor, g: Tensor, damping: float) -> Tensor:
     """δ = (g − S (λI + SᵀS)⁻¹ Sᵀ g) / λ: exact, by one K×K solve (Woodbury's identity). O(K² d).
 
     With no more weights than trajectories, d ≤ K, S Sᵀ itself is the smaller matrix.
     """
     g = g.double()
     if s.shape[0] <= s.shape[1]:
-        return damped_solve(gram_matrix(s.T), g, damping)
+        return solve_damped(compute_gram_matrix(s.T), g, damping)
     delta: Tensor = (
-        g - apply_scores(s, damped_solve(gram_matrix(s), apply_scores_transposed(s, g), damping))
+        g - apply_scores(s, solve_damped(compute_gram_matrix(s), apply_scores_transposed(s, g), damping))
     ) / damping
     return delta
 
 
-def damped_solve(matrix: Tensor, right: Tensor, damping: float) -> Tensor:
+def solve_damped(matrix: Tensor, right: Tensor, damping: float) -> Tensor:
     """(M + λI)⁻¹ right; M is changed."""
     matrix.diagonal().add_(damping)
     solution: Tensor = torch.linalg.solve(matrix, right)
     return solution
 
 
-def gram_matrix(s: Tensor) -> Tensor:
+def compute_gram_matrix(s: Tensor) -> Tensor:
     """SᵀS [K, K]."""
     total = s.new_zeros((s.shape[1], s.shape[1]), dtype=torch.float64)
     for rows in iter_blocks(s):
@@ -68,16 +68,20 @@ def iter_blocks(s: Tensor) -> Iterator[Tensor]:
     return (rows.double() for rows in torch.split(s, BLOCK))
 
 
-def conjugate_gradient(s: Tensor, g: Tensor, damping: float, iterations: int = 100, tolerance: float = 1e-10) -> Tensor:
+def solve_conjugate_gradient(
+    s: Tensor, g: Tensor, damping: float, iterations: int = 100, tolerance: float = 1e-10
+) -> Tensor:
     """The paper's solver: conjugate gradient with products S (Sᵀ v), stopped at a relative residual of `tolerance`.
 
     Without damping the number of iterations is what keeps δ short: "a fixed number of iterations" (partial least
     squares). What of g is outside the span of S is then never reached, and the search ends when it would divide by 0.
     """
-    return krylov(lambda v: apply_scores(s, apply_scores_transposed(s, v)) + damping * v, g, iterations, tolerance)
+    return solve_krylov(
+        lambda v: apply_scores(s, apply_scores_transposed(s, v)) + damping * v, g, iterations, tolerance
+    )
 
 
-def krylov(product: Callable[[Tensor], Tensor], g: Tensor, iterations: int, tolerance: float = 1e-10) -> Tensor:
+def solve_krylov(product: Callable[[Tensor], Tensor], g: Tensor, iterations: int, tolerance: float = 1e-10) -> Tensor:
     """F δ = g by `iterations` of conjugate gradient at most, from products v ↦ F v only."""
     g = g.double()
     delta = torch.zeros_like(g)
@@ -101,23 +105,23 @@ def krylov(product: Callable[[Tensor], Tensor], g: Tensor, iterations: int, tole
     return delta
 
 
-def held_out(s: Tensor, g: Tensor, least: float = 0.0) -> Tensor:
+def solve_held_out(s: Tensor, g: Tensor, least: float = 0.0) -> Tensor:
     """The closed form with that λ ≥ `least` of the grid which does best where it was not fitted.
 
     δ from one half of the columns is judged by the other half, and the other way round: gᵀδ / √(δᵀ S Sᵀ δ) is what a
     step gains for the KL that it costs there. All of it is in the (K + 1)² inner products of the columns and g.
     """
     g = g.double()
-    squared = gram_matrix(s)
+    squared = compute_gram_matrix(s)
     length = float(squared.diagonal().mean())
     if s.shape[1] < 2:
-        return closed_form(s, g, max(least, max(GRID) * length))
+        return solve_closed_form(s, g, max(least, max(GRID) * length))
     inner = torch.cat([squared, apply_scores_transposed(s, g)[None]]), g @ g
     grid = (length * torch.tensor(GRID, dtype=g.dtype)).clamp(min=least)
     even = torch.arange(0, s.shape[1], 2)
     odd = torch.arange(1, s.shape[1], 2)
     gains = estimate_held_out_gain(*inner, even, odd, grid) + estimate_held_out_gain(*inner, odd, even, grid)
-    return closed_form(s, g, float(grid[gains.argmax()]))
+    return solve_closed_form(s, g, float(grid[gains.argmax()]))
 
 
 def estimate_held_out_gain(inner: Tensor, squared: Tensor, fitted: Tensor, judged: Tensor, grid: Tensor) -> Tensor:
@@ -137,11 +141,11 @@ def estimate_held_out_gain(inner: Tensor, squared: Tensor, fitted: Tensor, judge
 
 def make_conjugate_gradient(iterations: int) -> Solver:
     """Conjugate gradient with that many iterations."""
-    return partial(conjugate_gradient, iterations=iterations)
+    return partial(solve_conjugate_gradient, iterations=iterations)
 
 
 SOLVERS: dict[str, Callable[[int], Solver]] = {  # from the iterations of those that have any
-    "closed-form": lambda _: closed_form,
+    "closed-form": lambda _: solve_closed_form,
     "conjugate-gradient": make_conjugate_gradient,
-    "held-out": lambda _: held_out,
+    "held-out": lambda _: solve_held_out,
 }

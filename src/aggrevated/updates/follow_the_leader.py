@@ -17,13 +17,13 @@ from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import (
     UpdateResult,
     UpdateSettings,
-    auxiliary_loss,
-    gradient_norm,
-    loss_and_gradient,
+    compute_auxiliary_loss,
+    compute_gradient_norm,
+    compute_loss_and_gradient,
     make_dropout_context,
 )
 from aggrevated.updates.dataset_aggregation import MAX_MEASURED_TRAJECTORIES, AggregatedDataset, TrainingData
-from aggrevated.updates.safe_step import safe_step
+from aggrevated.updates.safe_step import take_safe_step
 
 
 @dataclass
@@ -55,17 +55,17 @@ class FollowTheLeaderUpdate:
             raise UsageError("follow the leader knows no entropy bonus; use the oracle without it")
         some = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
         measured, costs = TrainingData(trajectories, cost_to_go).take(some)
-        value, gradient = loss_and_gradient(policy, loss, measured, costs)
+        value, gradient = compute_loss_and_gradient(policy, loss, measured, costs)
         generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
         before = parameters_to_vector(policy.parameters()).detach()
-        self._descend(policy, loss, generator)
+        self._fit(policy, loss, generator)
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
-        kl, halvings = safe_step(policy, measured, displacement, self.max_kl)
-        return UpdateResult(value, gradient_norm(gradient), kl, halvings)
+        kl, halvings = take_safe_step(policy, measured, displacement, self.max_kl)
+        return UpdateResult(value, compute_gradient_norm(gradient), kl, halvings)
 
-    def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
+    def _fit(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
         """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
         data = self.aggregation.data
         learning = make_dropout_context(policy)
@@ -78,7 +78,7 @@ class FollowTheLeaderUpdate:
             optimizer.zero_grad()
             with learning(self.aggregation.seen * self.steps + step):  # a mask serves two minibatches, and all trials
                 some = data.take(batch)
-                value = loss(policy, *some) + auxiliary_loss(policy, *some)
+                value = loss(policy, *some) + compute_auxiliary_loss(policy, *some)
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 

@@ -7,17 +7,24 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from aggrevated.core.schedules import Schedule, value_at
+from aggrevated.core.schedules import Schedule, evaluate_schedule
 from aggrevated.core.settings import NON_NEGATIVE, SelectedComponents, at_least, check_setting, one_of, setting
 from aggrevated.losses import Loss
-from aggrevated.losses.fisher import compute_trajectory_scores, fisher_product
+from aggrevated.losses.fisher import compute_trajectory_scores, make_fisher_product
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import GradientSettings, UpdateResult, gradient_norm, loss_and_gradient
+from aggrevated.updates import GradientSettings, UpdateResult, compute_gradient_norm, compute_loss_and_gradient
 from aggrevated.updates.cost_scale import RunningCostScale
-from aggrevated.updates.fisher_solvers import SOLVERS, Solver, closed_form, krylov
-from aggrevated.updates.safe_step import MAX_HALVINGS, NEAR, count_halvings, is_all_finite, safe_step, search_step_to_kl
+from aggrevated.updates.fisher_solvers import SOLVERS, Solver, solve_closed_form, solve_krylov
+from aggrevated.updates.safe_step import (
+    KL_TOLERANCE_FACTOR,
+    MAX_HALVINGS,
+    count_halvings,
+    is_all_finite,
+    search_step_to_kl,
+    take_safe_step,
+)
 
 PER_STATE = "per-state"  # the solver that needs no scores
 PAPERS = ("closed-form", "conjugate-gradient")  # one system, with the damping that a task tuned for it
@@ -41,47 +48,49 @@ class NaturalUpdate:
     delta_kl: float | Schedule = 1e-2
     damping: float = 10.0
     max_kl: float = 0.5
-    solver: Solver = closed_form
+    solver: Solver = solve_closed_form
     per_state: int = 0
     target_kl: float | Schedule = 0.0
-    in_spreads: bool = False  # whether A* is divided by its spread
+    normalize_costs: bool = False  # whether A* is divided by its spread
     _spread: RunningCostScale = field(default_factory=RunningCostScale, init=False, repr=False)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
-        if self.in_spreads:
-            self._spread = self._spread.including(cost_to_go, trajectories)
+        if self.normalize_costs:
+            self._spread = self._spread.include(cost_to_go, trajectories)
             cost_to_go = self._spread.divide(cost_to_go)
-        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        displacement = self._displacement(policy, trajectories, gradient)
+        value, gradient = compute_loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        displacement = self._compute_displacement(policy, trajectories, gradient)
         if not is_all_finite(displacement):
-            return UpdateResult(value, gradient_norm(gradient), 0.0, MAX_HALVINGS)
-        if target := value_at(self.target_kl, trajectories.n):
-            kl, far = search_step_to_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
-            return UpdateResult(value, gradient_norm(gradient), kl, count_halvings(far))
-        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
-        return UpdateResult(value, gradient_norm(gradient), kl, halvings)
+            return UpdateResult(value, compute_gradient_norm(gradient), 0.0, MAX_HALVINGS)
+        if target := evaluate_schedule(self.target_kl, trajectories.n):
+            kl, far = search_step_to_kl(
+                policy, trajectories, displacement, min(target, self.max_kl / KL_TOLERANCE_FACTOR)
+            )
+            return UpdateResult(value, compute_gradient_norm(gradient), kl, count_halvings(far))
+        kl, halvings = take_safe_step(policy, trajectories, displacement, self.max_kl)
+        return UpdateResult(value, compute_gradient_norm(gradient), kl, halvings)
 
-    def _displacement(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
+    def _compute_displacement(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
         """−η_n δ, where the quadratic model of the KL has the target if there is one."""
-        delta_kl = 2 * value_at(self.target_kl, trajectories.n) / trajectories.horizon or value_at(
+        delta_kl = 2 * evaluate_schedule(self.target_kl, trajectories.n) / trajectories.horizon or evaluate_schedule(
             self.delta_kl, trajectories.n
         )
         if self.per_state:
-            return scale_to_kl(self._by_states(policy, trajectories, gradient), gradient, delta_kl)
+            return scale_to_kl(self._solve_per_state(policy, trajectories, gradient), gradient, delta_kl)
         # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
         s = compute_trajectory_scores(policy, trajectories).T.div_(max(1.0 - trajectories.alpha, 1e-9) ** 0.5)
-        return scale_to_kl(self.direction(s, gradient), gradient, delta_kl)
+        return scale_to_kl(self.compute_direction(s, gradient), gradient, delta_kl)
 
-    def _by_states(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
+    def _solve_per_state(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
         """δ with (F + λI)/H δ = ∇ℓ_n: F/H is what S_n S_nᵀ estimates."""
-        length = max(gradient_norm(gradient), TINY)
+        length = max(compute_gradient_norm(gradient), TINY)
         g = gradient.double() / length  # products are in float32, whatever the unit of cost
-        fisher = fisher_product(policy, trajectories)
+        fisher = make_fisher_product(policy, trajectories)
         horizon = trajectories.horizon
         damping = self.damping * (g @ fisher(g))
-        return length * krylov(lambda v: (fisher(v) + damping * v) / horizon, g, self.per_state)
+        return length * solve_krylov(lambda v: (fisher(v) + damping * v) / horizon, g, self.per_state)
 
-    def direction(self, s: Tensor, gradient: Tensor) -> Tensor:
+    def compute_direction(self, s: Tensor, gradient: Tensor) -> Tensor:
         """δ for S_n [d, K] and the gradient [d]; zero where there is none of either."""
         # column by column: a float64 copy of all of S_n would cost as much as half a gradient
         squared_length = float(torch.stack([column.double().square().sum() for column in s.unbind(1)]).mean())
@@ -89,17 +98,19 @@ class NaturalUpdate:
             return torch.zeros_like(gradient)
         return self.solver(s, gradient, self.damping * squared_length)
 
-    def displacement(self, s: Tensor, gradient: Tensor, n: int = 1) -> Tensor:
+    def compute_displacement(self, s: Tensor, gradient: Tensor, n: int = 1) -> Tensor:
         """−η_n δ for S_n [d, K] and the gradient [d], by the paper's δ_KL."""
-        return scale_to_kl(self.direction(s, gradient), gradient, value_at(self.delta_kl, n))
+        return scale_to_kl(self.compute_direction(s, gradient), gradient, evaluate_schedule(self.delta_kl, n))
 
     def state(self) -> dict[str, Tensor]:
         """The spread, once there is one."""
-        return {"spread": self._spread.tensor()} if self._spread.states else {}
+        return {"spread": self._spread.to_tensor()} if self._spread.states else {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        assert set(state) <= ({"spread"} if self.in_spreads else set()), "the natural update remembers its spread only"
-        self._spread = RunningCostScale.of(state["spread"]) if state else RunningCostScale()
+        assert set(state) <= ({"spread"} if self.normalize_costs else set()), (
+            "the natural update remembers its spread only"
+        )
+        self._spread = RunningCostScale.from_tensor(state["spread"]) if state else RunningCostScale()
 
 
 def scale_to_kl(delta: Tensor, gradient: Tensor, delta_kl: float) -> Tensor:
@@ -157,5 +168,5 @@ class NaturalSettings(GradientSettings):
             solver=solver,
             per_state=self.cg_iterations if self.solver == PER_STATE else 0,
             target_kl=self.schedule(self.target_kl),
-            in_spreads=self.in_spreads,
+            normalize_costs=self.normalize_costs,
         )

@@ -17,8 +17,8 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import POSITIVE, Rule, SelectedComponents, at_least, check_setting, setting
-from aggrevated.losses import Loss, LossSettings, policy_distribution
-from aggrevated.losses.fisher import kl
+from aggrevated.losses import Loss, LossSettings, compute_policy_distribution
+from aggrevated.losses.fisher import compute_kl
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy, PolicySettings
 from aggrevated.policies.heads import Head
@@ -58,7 +58,7 @@ class MixtureUpdate:
         if not isinstance(policy, MixturePolicy):
             raise UsageError("this update mixes policies; give it a MixturePolicy around one of them")
         with torch.no_grad():
-            before = policy_distribution(policy, trajectories)
+            before = compute_policy_distribution(policy, trajectories)
             value = loss(policy, trajectories, cost_to_go).item()
         n = int(policy.learned) + 1
         policy.renew(self.shares(n, self.beta))
@@ -68,7 +68,9 @@ class MixtureUpdate:
         )
         step = fit(policy.newest, loss, trajectories, cost_to_go)
         with torch.no_grad():
-            apart = kl(before, policy_distribution(policy, trajectories))[torch.from_numpy(trajectories.mask)]
+            apart = compute_kl(before, compute_policy_distribution(policy, trajectories))[
+                torch.from_numpy(trajectories.mask)
+            ]
         return UpdateResult(value, step.gradient_norm, float(apart.mean()), step.step_halvings)
 
     def state(self) -> dict[str, Tensor]:
@@ -94,7 +96,7 @@ class MixtureSettings(UpdateSettings, ABC):
     )
     fit_steps: int = setting(300, "Minibatches that each new policy is fitted by.", at_least(1))
 
-    def implied_settings(self) -> Mapping[str, Any]:
+    def get_implied_settings(self) -> Mapping[str, Any]:
         """Line 4 is a part of the mixture: the expert begins, and has what the policies do not have yet."""
         return {"alpha_start": 1.0, "alpha_schedule": "geometric", "alpha_decay": 1 - self.beta, "alpha_min": 0.0}
 

@@ -44,11 +44,11 @@ class ProjectionTarget(Protocol):
         """Of these trajectories, the first `length` steps."""
         ...
 
-    def at(self, mask: Tensor) -> ProjectionTarget:
+    def select_steps(self, mask: Tensor) -> ProjectionTarget:
         """Of the steps in the mask, each as a trajectory of its own."""
         ...
 
-    def distance(self, distribution: Distribution) -> Tensor:
+    def compute_distance(self, distribution: Distribution) -> Tensor:
         """[n, T]: how far the policy is from it."""
         ...
 
@@ -76,24 +76,24 @@ class CategoricalTarget:
         logits, known, weight = (truncate_steps(x, rows, length) for x in (self.logits, self.known, self.weight))
         return replace(self, logits=logits, known=known, weight=weight)
 
-    def at(self, mask: Tensor) -> CategoricalTarget:
+    def select_steps(self, mask: Tensor) -> CategoricalTarget:
         logits, known, weight = (x[mask][:, None] for x in (self.logits, self.known, self.weight))
         return CategoricalTarget(logits, known, weight, self.uniform_weight, self.scale, bool(known.all()))
 
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all actions are known wherever any is, and none only by advice."""
         return bool((self.known.all(-1) | ~self.known.any(-1)).all() and self.logits.isfinite().all())
 
-    def distance(self, distribution: Distribution) -> Tensor:
+    def compute_distance(self, distribution: Distribution) -> Tensor:
         assert isinstance(distribution, Categorical)
         advised = self.logits.isneginf().any(-1)
         if not advised.any():
-            return self._squared(distribution)
+            return self._compute_squared_distance(distribution)
         votes = -torch.where(self.logits == 0, distribution.logits, 0.0).sum(-1)
         finite = replace(self, logits=self.logits.clamp(min=LOWEST))
-        return torch.where(advised, votes, finite._squared(distribution))
+        return torch.where(advised, votes, finite._compute_squared_distance(distribution))
 
-    def _squared(self, distribution: Categorical) -> Tensor:
+    def _compute_squared_distance(self, distribution: Categorical) -> Tensor:
         apart = distribution.logits - self.logits
         measure = self._measure(distribution.logits.detach().softmax(-1))
         if not self.all_known:
@@ -129,16 +129,16 @@ class GaussianTarget:
             truncate_steps(self.means, rows, length), truncate_steps(self.weight, rows, length), self.deviation
         )
 
-    def at(self, mask: Tensor) -> GaussianTarget:
+    def select_steps(self, mask: Tensor) -> GaussianTarget:
         return GaussianTarget(self.means[mask][:, None], self.weight[mask][:, None], self.deviation)
 
-    def distance(self, distribution: Distribution) -> Tensor:
+    def compute_distance(self, distribution: Distribution) -> Tensor:
         assert isinstance(distribution, Independent) and isinstance(distribution.base_dist, Normal)
         squared: Tensor = ((distribution.base_dist.loc - self.means) / self.deviation).square().mean(-1)
         return squared
 
 
-def action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tuple[Array, Array, Array]:
+def compute_action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tuple[Array, Array, Array]:
     """(cost [K, T, A], known [K, T, A], weight [K, T]): what is known of the actions at each step.
 
     Where only what π* advises is known of a step, any other action is taken to cost what mistakes cost on average: that
@@ -160,7 +160,7 @@ def action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tup
         taken = np.arange(actions) == trajectories.actions[..., None]
         cost = taken * cost_to_go.values[..., None]
         known = (taken | advised) & asked
-    unit = np.float32(mean_absolute_cost(cost, known))
+    unit = np.float32(compute_mean_absolute_cost(cost, known))
     if in_units:
         cost = np.clip(cost / unit, -MAX_SCALED_COST, MAX_SCALED_COST)
         unit = np.float32(1.0)
@@ -171,7 +171,7 @@ def action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tup
     return cost, known | (only_advised & legal), trajectories.mask.astype(np.float32)
 
 
-def expert_action_only_mask(data: TrainingData) -> Tensor:
+def make_expert_action_only_mask(data: TrainingData) -> Tensor:
     """bool [K, T]: at which steps nothing is known but what π* advises."""
     told = data.cost_to_go
     only = (
@@ -182,29 +182,29 @@ def expert_action_only_mask(data: TrainingData) -> Tensor:
     return torch.from_numpy(only)
 
 
-def mean_absolute_cost(cost: Array, known: Array) -> float:
+def compute_mean_absolute_cost(cost: Array, known: Array) -> float:
     """The unit of A*: its mean size over what is known; 1 where nothing costs anything."""
     return float(np.abs(cost[known], dtype=np.float64).mean()) if np.any(cost[known]) else 1.0
 
 
-def gaussian_target(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> GaussianTarget:
+def make_gaussian_target(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> GaussianTarget:
     """Towards what π* advises; where the action taken was better, the more so towards that the better it was.
 
     EG over the two actions that are known gives a_t the odds exp(−A*/τ). Actions are in units [A].
     """
     assert cost_to_go.expert_actions is not None, "without advice vectors are learned from by a natural step"
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
-    unit = mean_absolute_cost(cost_to_go.values, cost_to_go.weight > 0)
+    unit = compute_mean_absolute_cost(cost_to_go.values, cost_to_go.weight > 0)
     share = np.where(
         better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (EXPERT_ACTION_TEMPERATURE * unit))), 0.0
     )[..., None]
     means = (share * trajectories.actions + (1 - share) * cost_to_go.expert_actions).astype(np.float32)
     deviation = np.maximum(means[trajectories.mask].std(axis=0), MIN_DEVIATION * unit_of_actions)
-    weight = torch.from_numpy(curvature_weights(trajectories, cost_to_go, unit_of_actions))
+    weight = torch.from_numpy(compute_curvature_weights(trajectories, cost_to_go, unit_of_actions))
     return GaussianTarget(torch.from_numpy(means), weight, torch.from_numpy(deviation))
 
 
-def curvature_weights(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Array:
+def compute_curvature_weights(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Array:
     """[K, T] float32: how much a distance from the advised vector counts at each step.
 
     Around a*, A*(s, a) ≈ κ_s ‖a − a*‖²/2, and exp(−A*/τ) is a Gaussian of precision κ_s/τ: that far off, in KL, is a

@@ -9,7 +9,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 
 
-def exponentiated_step(log_policy: Array, q: Array, eta: float | Array) -> Array:
+def apply_exponentiated_step(log_policy: Array, q: Array, eta: float | Array) -> Array:
     """log π_{n+1} [..., A] from log π_n and Q̃."""
     return log_softmax(log_policy - eta * q)
 
@@ -21,7 +21,7 @@ def log_softmax(logits: Array) -> Array:
     return normal
 
 
-def base_policies_step(log_odds: Array, q_taken: Array, q_other: Array, eta: float) -> Array:
+def apply_base_policies_step(log_odds: Array, q_taken: Array, q_other: Array, eta: float) -> Array:
     """EG over the 2^D base policies of the tree: the new log-odds [..., D] of the actions taken on one path.
 
     A base policy is a leaf, its loss on a path is Σ_s Q̃(s, π^j(s)), and where it is off its own path it does as π_n

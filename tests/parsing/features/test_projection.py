@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.features import symbols
-from aggrevated.parsing.features.crops import crops
-from aggrevated.parsing.features.geometry import GEOMETRY, geometry
-from aggrevated.parsing.features.hog import hog
+from aggrevated.parsing.features.crops import draw_crops
+from aggrevated.parsing.features.geometry import GEOMETRY, extract_geometry_features
+from aggrevated.parsing.features.hog import extract_hog_features
 from aggrevated.parsing.features.projection import COMPONENTS, Projection
-from aggrevated.parsing.features.symbols import PIXELS, SYMBOLS, feature_table, raw_features
+from aggrevated.parsing.features.symbols import PIXELS, SYMBOLS, extract_raw_features, pad_features
 from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 
@@ -25,23 +25,23 @@ def sample():
 
 
 def test_raw_features_concatenate_hog_and_geometry_of_all_symbols():
-    found = raw_features(PAGES)
+    found = extract_raw_features(PAGES)
     assert found.shape == (3 + 16, 584) and found.dtype == np.float32 and len(GEOMETRY) == 8
     for place, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
-        np.testing.assert_array_equal(found[place, :576], hog(crops([strokes]))[0])
-    np.testing.assert_array_equal(found[:3, 576:], geometry(PAGES[0].boxes))
-    np.testing.assert_array_equal(found[3:, 576:], geometry(PAGES[1].boxes))
+        np.testing.assert_array_equal(found[place, :576], extract_hog_features(draw_crops([strokes]))[0])
+    np.testing.assert_array_equal(found[:3, 576:], extract_geometry_features(PAGES[0].boxes))
+    np.testing.assert_array_equal(found[3:, 576:], extract_geometry_features(PAGES[1].boxes))
 
 
 def test_raw_features_of_a_page_do_not_depend_on_other_pages():
     """By the bit, and with the projection; the pages fill more than one block of symbols, and end within one."""
     pages = [write_page(["10(x+2)=a+b", "c×d=e"], writer, 0) for writer in range(17)] + [PAGES[0]]
-    together = raw_features(pages)
+    together = extract_raw_features(pages)
     assert len(together) > 2 * SYMBOLS and len(together) % SYMBOLS
-    projection = Projection.of(together)
-    np.testing.assert_array_equal(together, np.concatenate([raw_features([page]) for page in pages]))
-    np.testing.assert_array_equal(together, raw_features(pages[::-1])[reversed_page_indices(pages)])
-    alone = np.concatenate([projection(raw_features([page])) for page in pages])
+    projection = Projection.fit(together)
+    np.testing.assert_array_equal(together, np.concatenate([extract_raw_features([page]) for page in pages]))
+    np.testing.assert_array_equal(together, extract_raw_features(pages[::-1])[reversed_page_indices(pages)])
+    alone = np.concatenate([projection(extract_raw_features([page])) for page in pages])
     np.testing.assert_array_equal(projection(together), alone)
 
 
@@ -54,13 +54,13 @@ def reversed_page_indices(pages):
 def test_raw_features_rasterize_one_block_of_symbols_at_a_time(monkeypatch):
     """So that memory and time for a symbol do not grow with the pages."""
     drawn = []
-    monkeypatch.setattr(symbols, "crops", lambda ink: drawn.append(len(ink)) or crops(ink))
-    raw_features([PAGES[1]] * 20)
+    monkeypatch.setattr(symbols, "draw_crops", lambda ink: drawn.append(len(ink)) or draw_crops(ink))
+    extract_raw_features([PAGES[1]] * 20)
     assert drawn == [SYMBOLS, SYMBOLS, 16 * 20 - 2 * SYMBOLS]
 
 
 def test_feature_table_pads_pages_to_equal_length():
-    found = feature_table(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
+    found = pad_features(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
     assert found.dtype == np.float32
     assert found.tolist() == [
         [[0, 1], [2, 3], [0, 0]],
@@ -71,7 +71,7 @@ def test_feature_table_pads_pages_to_equal_length():
 
 def test_projection_of_crops_equals_principal_components_by_svd(sample):
     """Up to a sign each; one scale for all of them, so that their mean variance is 1."""
-    projection = Projection.of(sample)
+    projection = Projection.fit(sample)
     found = projection(sample)
     assert projection.width == found.shape[1] == COMPONENTS + 8
     pixels = sample[:, :PIXELS].astype(float)
@@ -83,7 +83,7 @@ def test_projection_of_crops_equals_principal_components_by_svd(sample):
 
 
 def test_projection_standardizes_each_geometry_column(sample):
-    found = Projection.of(sample)(sample)[:, COMPONENTS:]
+    found = Projection.fit(sample)(sample)[:, COMPONENTS:]
     np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-4)
     np.testing.assert_allclose(found.std(axis=0), 1.0, atol=1e-4)
     places = sample[:, PIXELS:]
@@ -95,15 +95,15 @@ def test_projection_of_constant_columns_is_finite(sample):
     still = sample.copy()
     still[:, PIXELS + 2] = 7.0
     still[:, :50] = 0.0
-    found = Projection.of(still)(still)
+    found = Projection.fit(still)(still)
     assert np.isfinite(found).all() and np.abs(found[:, COMPONENTS + 2]).max() < 1e-3
-    few = Projection.of(sample[:3])(sample[:3])  # fewer symbols than components
+    few = Projection.fit(sample[:3])(sample[:3])  # fewer symbols than components
     assert np.isfinite(few).all()
 
 
 def test_projection_without_geometry_keeps_the_first_columns(sample):
-    projection = Projection.of(sample)
-    pictures = projection.without_geometry()
+    projection = Projection.fit(sample)
+    pictures = projection.drop_geometry()
     assert pictures.width == COMPONENTS and projection.width == COMPONENTS + 8
     np.testing.assert_allclose(pictures(sample[:9]), projection(sample[:9])[:, :COMPONENTS], rtol=1e-5, atol=1e-5)
     moved = sample[:9].copy()
@@ -113,7 +113,7 @@ def test_projection_without_geometry_keeps_the_first_columns(sample):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_parsing_policy_state_has_its_projection_but_not_its_pages(sample, kind):
-    projection = Projection.of(sample)
+    projection = Projection.fit(sample)
     policy = ParsingPolicy(projection, 4, kind, hidden=4, embedding=3)
     policy.with_pages(np.ones((2, 5, projection.width), np.float32), np.array([5, 3]))
     weights = policy.state_dict()

@@ -7,9 +7,9 @@ import torch
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.errors import UsageError
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.learners.kernel import ITEMS, SHARP, KernelPolicy, SupportVectorUpdate, fit, rbf
+from aggrevated.parsing.learners.kernel import ITEMS, SHARP, KernelPolicy, SupportVectorUpdate, compute_rbf_kernel, fit
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import micro_uas
+from aggrevated.parsing.scoring import evaluate_micro_uas
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.storage import digest_tensors
@@ -43,7 +43,9 @@ def look_up_features(observations):
 
 
 def test_rbf_kernel_matches_hand_computed_values():
-    found = rbf(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([[0.0, 0.0], [3.0, 2.0], [0.0, 1.0]]), gamma=0.5)
+    found = compute_rbf_kernel(
+        np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([[0.0, 0.0], [3.0, 2.0], [0.0, 1.0]]), gamma=0.5
+    )
     np.testing.assert_allclose(found, np.exp(-0.5 * np.array([[0, 13, 1], [5, 4, 2]])), rtol=1e-12)
 
 
@@ -56,21 +58,21 @@ def test_kernel_policy_decision_values_match_scikit_learn_one_vs_rest():
     actions = (x[:, :4] + 0.7 * x[:, 6:10]).argmax(axis=1)
     assert set(actions) == {0, 1, 2, 3}
     policy = make_blank_policy()
-    fit(policy, policy.machine.seen(seen), actions, regularisation=3.0)
-    found = policy.machine.values(fresh)
+    fit(policy, policy.machine.gather_features(seen), actions, regularisation=3.0)
+    found = policy.machine.predict(fresh)
     for action in range(4):
         machine = svm.SVC(C=3.0, kernel="rbf", gamma="scale").fit(x.astype(float), actions == action)
         np.testing.assert_allclose(found[:, action], machine.decision_function(z.astype(float)), atol=5e-3)
     assert 0 < len(policy.support) <= 250 and np.ptp(found) > 1
     tighter = make_blank_policy()
     fit(tighter, x, actions, regularisation=0.1)
-    assert np.abs(tighter.machine.values(fresh) - found).max() > 0.1  # C matters
+    assert np.abs(tighter.machine.predict(fresh) - found).max() > 0.1  # C matters
 
 
 def test_kernel_policy_and_actor_are_softmax_of_decision_values():
     policy = reader("kernel-svm", PAGES)
     seen = sample_observations(20).reshape(4, 5, 10)
-    values = SHARP * policy.machine.values(seen.reshape(20, 10)).astype(float)
+    values = SHARP * policy.machine.predict(seen.reshape(20, 10)).astype(float)
     expected = np.exp(values - np.logaddexp.reduce(values, axis=1, keepdims=True)).reshape(4, 5, 4)
     found = policy.distribution(torch.from_numpy(seen), torch.ones(4, 5, dtype=torch.bool)).probs
     np.testing.assert_allclose(found, expected, atol=1e-5)
@@ -90,7 +92,7 @@ def test_fit_classifies_separable_data_without_errors():
     assert np.bincount(actions, minlength=4).min() > 5
     policy = make_blank_policy()
     fit(policy, x, actions, regularisation=100.0)
-    np.testing.assert_array_equal(policy.machine.values(seen).argmax(axis=1), actions)
+    np.testing.assert_array_equal(policy.machine.predict(seen).argmax(axis=1), actions)
 
 
 def test_fit_to_a_single_label_predicts_it_everywhere():
@@ -98,13 +100,13 @@ def test_fit_to_a_single_label_predicts_it_everywhere():
     seen = sample_observations(10)
     fit(policy, look_up_features(seen), np.full(10, 2), regularisation=1.0)
     assert len(policy.support) == 0
-    assert policy.machine.values(sample_observations(5, 1)).tolist() == [[-1, -1, 1, -1]] * 5
+    assert policy.machine.predict(sample_observations(5, 1)).tolist() == [[-1, -1, 1, -1]] * 5
     fit(policy, look_up_features(seen), np.array([0, 3] * 5), regularisation=1.0)
-    assert (policy.machine.values(seen)[:, 1:3] == -1).all()  # what was never advised
+    assert (policy.machine.predict(seen)[:, 1:3] == -1).all()  # what was never advised
 
 
 def test_new_kernel_policy_has_no_preferences():
-    assert not make_blank_policy().machine.values(
+    assert not make_blank_policy().machine.predict(
         sample_observations(5)
     ).any() and make_blank_policy().support.shape == (0, ITEMS * WIDTH)
 
@@ -117,9 +119,9 @@ def test_kernel_policy_loads_weights_with_any_number_of_support_vectors():
     assert 0 < len(small.support) < len(large.support)
     observations = sample_observations(30)
     for source, target in ((large, small), (small, make_blank_policy()), (make_blank_policy(), large)):
-        expected = source.machine.values(observations)
+        expected = source.machine.predict(observations)
         target.load_state_dict({name: w.clone() for name, w in source.state_dict().items()})
-        np.testing.assert_array_equal(target.machine.values(observations), expected)
+        np.testing.assert_array_equal(target.machine.predict(observations), expected)
         assert digest_tensors(target.state_dict()) == digest_tensors(source.state_dict())
 
 
@@ -148,16 +150,16 @@ def test_support_vector_update_fitted_to_expert_parses_training_pages():
     """Random features tell pages apart: what was learned by heart is parsed nearly without a mistake."""
     policy = make_blank_policy()
     parser = Parser(PAGES, np.arange(len(PAGES.lengths)), in_order=True)
-    before = micro_uas(policy, parser)
+    before = evaluate_micro_uas(policy, parser)
     step = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
-    assert step.loss > 0.2 and micro_uas(policy, parser) > max(0.95, before)
+    assert step.loss > 0.2 and evaluate_micro_uas(policy, parser) > max(0.95, before)
     again = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
     assert again.loss < 0.05  # the share of mistakes before the fit
 
 
 def test_support_vector_update_loss_ignores_illegal_preferred_actions():
     """Of a page of one symbol only Shift and Right may be taken, and Right is right."""
-    single = Corpus.of([page([0])])
+    single = Corpus.from_pages([page([0])])
     policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4).with_pages(features_of(single), single.lengths)
     policy.intercepts = torch.tensor([0.0, 0.0, 1.0, 2.0])  # Reduce is preferred, then Right
     found, advised = demonstrated(single, count=3)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggrevated.core.errors import DataError
-from aggrevated.parsing.pages.algebra import Fraction, Raised, Root, heads, heads_of_expression
+from aggrevated.parsing.pages.algebra import Fraction, Raised, Root, parse_expression_heads, parse_heads
 from helpers.handwriting import is_projective
 
 APPENDIX = [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
@@ -12,7 +12,7 @@ APPENDIX = [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
 
 @pytest.mark.parametrize("page", ["10(x+2)=a+b / c+d=e / x=3", "3x(2+1)=x+8 / x+8=9 / x=1"])
 def test_heads_of_both_appendix_readings_match_the_paper(page):
-    assert heads(page.split(" / ")).tolist() == APPENDIX
+    assert parse_heads(page.split(" / ")).tolist() == APPENDIX
 
 
 @pytest.mark.parametrize(
@@ -34,26 +34,26 @@ def test_heads_of_both_appendix_readings_match_the_paper(page):
     ],
 )
 def test_heads_follow_each_grammar_rule(line, expected):
-    assert heads([line]).tolist() == expected
+    assert parse_heads([line]).tolist() == expected
 
 
 def test_heads_of_exponents_and_fractions():
-    assert heads_of_expression([["2", "x", Raised("2"), "y"]]).tolist() == [2, 4, 2, 0]
-    assert heads_of_expression([["(", "a", ")", Raised("12")]]).tolist() == [3, 1, 0, 5, 3]
+    assert parse_expression_heads([["2", "x", Raised("2"), "y"]]).tolist() == [2, 4, 2, 0]
+    assert parse_expression_heads([["(", "a", ")", Raised("12")]]).tolist() == [3, 1, 0, 5, 3]
     line = ["x", "=", Fraction(["a", "+", "1"], ["2", Raised("n")])]
-    assert heads_of_expression([line]).tolist() == [2, 0, 4, 6, 4, 2, 6, 7]
+    assert parse_expression_heads([line]).tolist() == [2, 0, 4, 6, 4, 2, 6, 7]
 
 
 def test_heads_of_roots_and_their_indices():
-    assert heads_of_expression([["2", Root(["a", "+", "b"])]]).tolist() == [2, 0, 4, 2, 4]
-    assert heads_of_expression([[Root("x", "3"), "y"]]).tolist() == [2, 4, 2, 0]  # the index comes before the sign
-    assert heads_of_expression([["-", Root("x"), Raised("2"), "=", "1"]]).tolist() == [2, 5, 2, 2, 0, 5]
+    assert parse_expression_heads([["2", Root(["a", "+", "b"])]]).tolist() == [2, 0, 4, 2, 4]
+    assert parse_expression_heads([[Root("x", "3"), "y"]]).tolist() == [2, 4, 2, 0]  # the index comes before the sign
+    assert parse_expression_heads([["-", Root("x"), Raised("2"), "=", "1"]]).tolist() == [2, 5, 2, 2, 0, 5]
     with pytest.raises(DataError, match="line 1, column 1, inside, column 1: the end"):
-        heads_of_expression([[Root([])]])
+        parse_expression_heads([[Root([])]])
 
 
 def test_heads_accept_latex_names_as_symbols():
-    assert heads_of_expression([["a", "\\times", "b", "\\leq", "\\pm", "c"]]).tolist() == [2, 4, 2, 0, 6, 4]
+    assert parse_expression_heads([["a", "\\times", "b", "\\leq", "\\pm", "c"]]).tolist() == [2, 4, 2, 0, 6, 4]
 
 
 @pytest.mark.parametrize(
@@ -73,26 +73,26 @@ def test_heads_accept_latex_names_as_symbols():
 )
 def test_heads_error_names_line_and_column(lines, place):
     with pytest.raises(DataError, match=place):
-        heads(lines)
+        parse_heads(lines)
 
 
 def test_heads_of_expression_error_names_invalid_structure():
     with pytest.raises(DataError, match="line 1, column 2, inside, column 1: the end"):
-        heads_of_expression([["x", Raised([])]])
+        parse_expression_heads([["x", Raised([])]])
     with pytest.raises(DataError, match="line 1, column 1: a raised part"):
-        heads_of_expression([[Raised("2"), "x"]])
+        parse_expression_heads([[Raised("2"), "x"]])
     deep = ["x"]
     for _ in range(1000):
         deep = [Fraction(deep, ["2"])]
     with pytest.raises(DataError, match="levels of nesting"):
-        heads_of_expression([deep])
+        parse_expression_heads([deep])
 
 
 @given(st.lists(st.text("1x+-×/=()", min_size=1, max_size=9), min_size=1, max_size=3))
 @settings(max_examples=300, deadline=None)
 def test_heads_of_any_text_are_projective_or_raise_data_error(lines):
     try:
-        found = heads(lines)
+        found = parse_heads(lines)
     except DataError:
         return
     assert found.shape == (sum(map(len, lines)),) and is_projective(found)

@@ -10,7 +10,7 @@ import pytest
 
 from aggrevated.core.errors import DataError, StorageError
 from aggrevated.parsing.pages import algebra
-from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, read_folder, stack
+from aggrevated.parsing.pages.crohme import BAR, build_page, is_core, load, read_folder, stack, stack_expressions
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
 from aggrevated.parsing.pages.page import Page
 from helpers.handwriting import is_projective
@@ -56,7 +56,7 @@ def arcs(tree: Page) -> str:
 
 
 def test_page_from_mathml_has_heads_of_the_papers_first_line(tmp_path: Path) -> None:
-    tree = page(ink_of(tmp_path, row("1 0 ( x + 2 ) = a + b")))
+    tree = build_page(ink_of(tmp_path, row("1 0 ( x + 2 ) = a + b")))
     assert tree.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10]
     assert tree.symbols == tuple("10(x+2)=a+b") and (tree.name, tree.writer) == ("one", "w")
     assert tree.boxes[3].tolist() == [30, 0, 38, 8]
@@ -88,11 +88,11 @@ KNOWN = [
 
 @pytest.mark.parametrize(("math", "expected"), KNOWN)
 def test_page_from_mathml_has_known_tree(tmp_path: Path, math: str, expected: str) -> None:
-    assert arcs(page(ink_of(tmp_path, math))) == expected
+    assert arcs(build_page(ink_of(tmp_path, math))) == expected
 
 
 def test_page_from_mathml_sorts_ink_into_reading_order(tmp_path: Path) -> None:
-    tree = page(ink_of(tmp_path, '<mfrac xml:id="f"><mn xml:id="1">1</mn><mn xml:id="2">2</mn></mfrac>'))
+    tree = build_page(ink_of(tmp_path, '<mfrac xml:id="f"><mn xml:id="1">1</mn><mn xml:id="2">2</mn></mfrac>'))
     assert tree.symbols == ("1", BAR, "2")
     assert tree.boxes[:, 0].tolist() == [10, 0, 20]  # the bar is the first element of the MathML
 
@@ -129,7 +129,7 @@ SENTENCES = [
 @pytest.mark.parametrize(("math", "sentence"), SENTENCES)
 def test_page_from_invalid_mathml_raises_data_error(tmp_path: Path, math: str, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence) as raised:
-        page(ink_of(tmp_path, math))
+        build_page(ink_of(tmp_path, math))
     assert str(raised.value).startswith(f"{tmp_path / 'one.inkml'}: ")
 
 
@@ -140,20 +140,20 @@ def read_with_replacement(tmp_path: Path, old: str, new: str) -> Ink:
 
 def test_page_rejects_mismatched_ink_and_mathml(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"<mi id='b.2'>: no symbol refers to it; give its id as the href"):
-        page(read_with_replacement(tmp_path, 'href="b.2"', 'href="c.2"'))
+        build_page(read_with_replacement(tmp_path, 'href="b.2"', 'href="c.2"'))
     with pytest.raises(DataError, match=r"symbol 'b' of stroke '2' refers to 'b.2', which is no symbol of the MathML"):
-        page(read_with_replacement(tmp_path, 'xml:id="b.2"', ""))
+        build_page(read_with_replacement(tmp_path, 'xml:id="b.2"', ""))
     with pytest.raises(DataError, match=r"symbol '9' of stroke 'z' refers to '', which is no symbol of the MathML"):
         stray = '<traceGroup><annotation type="truth">9</annotation><traceView traceDataRef="z"/></traceGroup>'
-        page(read_with_replacement(tmp_path, "</ink>", f'<trace id="z">1 1</trace>{stray}</ink>'))
+        build_page(read_with_replacement(tmp_path, "</ink>", f'<trace id="z">1 1</trace>{stray}</ink>'))
     with pytest.raises(
         DataError, match=r"one.inkml: it has no MathML \(<math>\), so no heads are known; add it or leave"
     ):
-        page(read_with_replacement(tmp_path, f"<math>{row('a = b')}</math>", ""))
+        build_page(read_with_replacement(tmp_path, f"<math>{row('a = b')}</math>", ""))
 
 
 def test_page_without_writer_uses_its_file_name_as_writer(tmp_path: Path) -> None:
-    assert page(read_with_replacement(tmp_path, ">w<", "><")).writer == "one"
+    assert build_page(read_with_replacement(tmp_path, ">w<", "><")).writer == "one"
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,10 @@ def test_load_core_rejects_folder_without_core_expressions(tmp_path: Path) -> No
 
 
 def test_stack_of_three_lines_gives_the_papers_example(tmp_path: Path) -> None:
-    lines = [page(ink_of(tmp_path, row(line))) for line in ("1 0 ( x + 2 ) = a + b", "c + d = e", "x = 3")]
+    lines = [build_page(ink_of(tmp_path, row(line))) for line in ("1 0 ( x + 2 ) = a + b", "c + d = e", "x = 3")]
     whole = stack(lines, np.random.default_rng(0))
     assert whole.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
-    assert whole.heads.tolist() == algebra.heads(["10(x+2)=a+b", "c+d=e", "x=3"]).tolist()
+    assert whole.heads.tolist() == algebra.parse_heads(["10(x+2)=a+b", "c+d=e", "x=3"]).tolist()
     assert whole.name == "one+one+one" and "".join(whole.symbols) == "10(x+2)=a+bc+d=ex=3"
     first = whole.boxes[:11]
     second = whole.boxes[11:16]
@@ -237,13 +237,13 @@ def test_compose_uses_each_expression_once_and_keeps_writers_apart(tmp_path: Pat
     for n in range(20):
         (tmp_path / f"{n:02}.inkml").write_text(document(row("a = b + c"), writer="one" if n < 13 else "two"))
     pages = load(tmp_path)
-    composed = compose(pages, np.random.default_rng(0))
+    composed = stack_expressions(pages, np.random.default_rng(0))
     assert sorted(name for one in composed for name in one.name.split("+")) == [one.name for one in pages]
     writers = {one.name: one.writer for one in pages}
     for one in composed:
         assert {writers[name] for name in one.name.split("+")} == {one.writer}
     assert set(Counter(len(one) // 5 for one in composed)) == {1, 2, 3}
-    again = compose(pages, np.random.default_rng(0))
+    again = stack_expressions(pages, np.random.default_rng(0))
     assert [one.name for one in again] == [one.name for one in composed]
     assert all(np.array_equal(one.boxes, two.boxes) for one, two in zip(composed, again, strict=True))
 
@@ -265,17 +265,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_of_real_expressions_are_projective(data: Path, part: str, files: int, core: int) -> None:
     inks = [read_inkml(path) for path in sorted((data / part).glob("*.inkml"))]
     assert len(inks) == files and sum(map(is_core, inks)) == core
-    pages = [page(ink) for ink in inks]
+    pages = [build_page(ink) for ink in inks]
     assert all(is_projective(one.heads) for one in pages)
     for one, ink in zip(pages, inks, strict=True):
         assert len(one) == len(ink.symbols)
         if is_core(ink):  # the labels in one line say the same as the MathML
-            assert one.heads.tolist() == algebra.heads_of_expression([one.symbols]).tolist()
+            assert one.heads.tolist() == algebra.parse_expression_heads([one.symbols]).tolist()
 
 
 def test_compose_of_real_expressions_gives_projective_pages(data: Path) -> None:
     pages = load(data / "dev", core=True)
-    composed = compose(pages, np.random.default_rng(0))
+    composed = stack_expressions(pages, np.random.default_rng(0))
     assert len(pages) == 61 and sum(map(len, composed)) == sum(map(len, pages))
     assert all(is_projective(one.heads) for one in composed)
     assert max(one.name.count("+") for one in composed) == 2

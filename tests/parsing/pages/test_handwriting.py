@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.parsing.pages.algebra import heads
+from aggrevated.parsing.pages.algebra import parse_heads
 from aggrevated.parsing.pages.exercises import SYMBOLS
-from aggrevated.parsing.pages.handwriting import TEMPLATES, _different_sets, generated, write_page, write_symbol
+from aggrevated.parsing.pages.handwriting import (
+    TEMPLATES,
+    _sample_distinct_sets,
+    generate_page_splits,
+    write_page,
+    write_symbol,
+)
 from helpers.handwriting import is_projective
 
 LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]
@@ -23,7 +29,7 @@ def test_templates_cover_every_symbol_and_vary_common_ones():
 
 def test_write_page_keeps_symbols_and_heads():
     page = write_page(LINES, writer=3, seed=5)
-    assert page.symbols == tuple("".join(LINES)) and page.heads.tolist() == heads(LINES).tolist()
+    assert page.symbols == tuple("".join(LINES)) and page.heads.tolist() == parse_heads(LINES).tolist()
     assert all(stroke.ndim == 2 and stroke.shape[1] == 2 and len(stroke) > 1 for s in page.ink for stroke in s)
     assert all(np.isfinite(stroke).all() for strokes in page.ink for stroke in strokes)
 
@@ -63,7 +69,7 @@ def test_write_symbol_error_names_unknown_symbol():
 
 @pytest.fixture(scope="module")
 def disjoint():
-    return generated(sets=100, writers=20, seed=1)
+    return generate_page_splits(sets=100, writers=20, seed=1)
 
 
 def strings(pages):
@@ -80,14 +86,14 @@ def test_generated_splits_80_10_10_with_disjoint_writers_and_strings(disjoint):
 
 
 def test_generated_with_single_writer_uses_one_writer():
-    pages = [page for part in generated(sets=20, seed=1, single_writer=True) for page in part]
+    pages = [page for part in generate_page_splits(sets=20, seed=1, single_writer=True) for page in part]
     assert len(pages) == 20 and len({page.writer for page in pages}) == 1
 
 
 def test_generated_is_bit_identical_per_seed(disjoint):
-    again = generated(sets=100, writers=20, seed=1)
+    again = generate_page_splits(sets=100, writers=20, seed=1)
     assert [[bits(page) for page in part] for part in again] == [[bits(page) for page in part] for part in disjoint]
-    other = generated(sets=100, writers=20, seed=2)
+    other = generate_page_splits(sets=100, writers=20, seed=2)
     assert strings(other[0]) != strings(disjoint[0])
 
 
@@ -102,17 +108,21 @@ def digest(pages):
 
 
 def test_generated_pages_of_table_1_have_known_digests():
-    assert [digest(part)[:16] for part in generated()] == ["18d1d290f6ff503c", "d9b18db7df949334", "65fa2688ffc4d4de"]
+    assert [digest(part)[:16] for part in generate_page_splits()] == [
+        "18d1d290f6ff503c",
+        "d9b18db7df949334",
+        "65fa2688ffc4d4de",
+    ]
 
 
 def test_generated_rejects_too_few_sets_or_writers():
     with pytest.raises(UsageError, match="at least 10 sets"):
-        generated(sets=5)
+        generate_page_splits(sets=5)
     with pytest.raises(UsageError, match="3 writers"):
-        generated(sets=50, writers=2)
+        generate_page_splits(sets=50, writers=2)
 
 
 def test_different_sets_share_no_long_line():
-    sets = _different_sets(200, np.random.default_rng(0))
+    sets = _sample_distinct_sets(200, np.random.default_rng(0))
     long = [line for lines in sets for line in set(lines) if len(line) > 5]
     assert len(long) == len(set(long)) and len({tuple(lines) for lines in sets}) == 200

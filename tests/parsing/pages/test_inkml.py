@@ -311,7 +311,7 @@ def test_mutated_inkml_gives_page_or_typed_error_quickly(tmp_path: Path) -> None
         before = peak_memory()
         began = time.process_time()
         try:
-            page = crohme.page(read_inkml(path))
+            page = crohme.build_page(read_inkml(path))
             pages += 1
             assert np.isfinite(page.boxes).all() and (page.heads == 0).sum() == 1
         except AggrevatedError as error:  # any other exception fails the test
@@ -361,13 +361,13 @@ def test_largest_allowed_inkml_is_fast_and_takes_little_memory(tmp_path: Path, n
     path = write_file(tmp_path, WORST[name])
     began = time.process_time()
     try:
-        crohme.page(read_inkml(path))
+        crohme.build_page(read_inkml(path))
     except DataError as error:
         assert len(str(error)) < len(str(path)) + 400
     assert time.process_time() - began < 1
     tracemalloc.start()
     try:
-        crohme.page(read_inkml(path))
+        crohme.build_page(read_inkml(path))
     except DataError:
         pass
     finally:

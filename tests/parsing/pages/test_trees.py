@@ -8,8 +8,8 @@ import pytest
 from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.inkml import check_tree
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import ConfigurationView, initial_configuration
-from aggrevated.parsing.transitions.gold import gold_sequence
+from aggrevated.parsing.transitions.configurations import ConfigurationView, make_initial_configurations
+from aggrevated.parsing.transitions.gold import find_gold_transitions
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
@@ -47,8 +47,8 @@ def test_check_tree_raises_data_error_for_non_trees(heads: list[int], sentence: 
 
 def build_best_heads(system: TransitionSystem, heads: list[int]) -> list[int]:
     """The heads that the system's best parse comes to."""
-    rows = initial_configuration(np.array([len(heads)]), len(heads))
-    for action in gold_sequence(system, np.array(heads)):
+    rows = make_initial_configurations(np.array([len(heads)]), len(heads))
+    for action in find_gold_transitions(system, np.array(heads)):
         rows = system.step(rows, np.array([action]))
     return [int(head) for head in ConfigurationView(rows).heads[0, 1:]]
 

@@ -11,13 +11,13 @@ from aggrevated.parsing.transitions.configurations import (
     ConfigurationView,
     add_root,
     count_wrong_heads,
-    initial_configuration,
+    make_initial_configurations,
 )
-from aggrevated.parsing.transitions.gold import best_transition, gold_sequence
+from aggrevated.parsing.transitions.gold import find_gold_transitions, select_best_transition
 from aggrevated.parsing.transitions.oracle_check import (
     compare_with_brute_force,
     count_mismatches,
-    random_projective_tree,
+    sample_projective_tree,
 )
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
@@ -29,7 +29,7 @@ every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 def play(system, n, actions):
     """The configurations after each of these transitions, from the beginning."""
-    rows = [initial_configuration(np.array([n]), n)]
+    rows = [make_initial_configurations(np.array([n]), n)]
     for action in actions:
         assert system.action_mask(rows[-1])[0, action], (action, rows[-1])
         rows.append(system.step(rows[-1], np.array([action])))
@@ -37,7 +37,7 @@ def play(system, n, actions):
 
 
 def test_gold_sequence_gives_the_appendix_string():
-    assert "".join("slr"[action] for action in gold_sequence(HYBRID, APPENDIX)) == (
+    assert "".join("slr"[action] for action in find_gold_transitions(HYBRID, APPENDIX)) == (
         "slssslssrrllslsslssrrslssrlssrrslssrr"
     )
 
@@ -52,8 +52,8 @@ def test_arc_eager_builds_known_tree():
         [1, 0, 1, 1],
     ]
     assert ConfigurationView(rows[-1]).heads[0].tolist() == [NO_SYMBOL, 2, 0, 2]
-    assert [bool(EAGER.done(r)[0]) for r in rows] == [False] * 4 + [True]
-    assert gold_sequence(EAGER, np.array([2, 0, 2])) == [
+    assert [bool(EAGER.is_done(r)[0]) for r in rows] == [False] * 4 + [True]
+    assert find_gold_transitions(EAGER, np.array([2, 0, 2])) == [
         arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT,
     ]  # fmt: skip
 
@@ -62,11 +62,11 @@ def test_arc_hybrid_builds_known_tree():
     """The same tree: what is left above ROOT becomes its dependent."""
     rows = play(HYBRID, 3, [arc_hybrid.SHIFT, arc_hybrid.LEFT, arc_hybrid.SHIFT, arc_hybrid.SHIFT, arc_hybrid.RIGHT])
     assert ConfigurationView(rows[-1]).heads[0].tolist() == [NO_SYMBOL, 2, 0, 2]
-    assert HYBRID.done(rows[-1])[0] and not HYBRID.done(rows[-2])[0]
+    assert HYBRID.is_done(rows[-1])[0] and not HYBRID.is_done(rows[-2])[0]
 
 
 def test_action_mask_of_transition_systems_matches_hand_computed_values():
-    start = initial_configuration(np.array([2]), 2)
+    start = make_initial_configurations(np.array([2]), 2)
     assert EAGER.action_mask(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
     assert HYBRID.action_mask(start).tolist() == [[True, False, False]]
     shifted = play(EAGER, 2, [arc_eager.SHIFT])[-1]
@@ -87,21 +87,23 @@ def test_transition_oracle_equals_brute_force_on_every_configuration(system, see
 
 @every_system
 def test_count_mismatches_notices_a_wrong_oracle(system, monkeypatch):
-    monkeypatch.setattr(type(system), "lost", lambda self, rows, gold: np.zeros((len(rows), len(self.actions)), int))
+    monkeypatch.setattr(
+        type(system), "count_lost_arcs", lambda self, rows, gold: np.zeros((len(rows), len(self.actions)), int)
+    )
     assert count_mismatches(system, np.array([2, 0, 2, 3]))[1] > 0
 
 
 @every_system
 def test_best_transition_builds_gold_trees_in_mixed_length_batches(system):
     generator = np.random.default_rng(0)
-    trees = [random_projective_tree(n, generator) for n in (1, 2, 5, 9, 14, 20) for _ in range(20)]
+    trees = [sample_projective_tree(n, generator) for n in (1, 2, 5, 9, 14, 20) for _ in range(20)]
     most = max(map(len, trees))
-    rows = initial_configuration(np.array([len(tree) for tree in trees]), most)
+    rows = make_initial_configurations(np.array([len(tree) for tree in trees]), most)
     gold = np.stack([add_root(tree, most) for tree in trees])
-    for _ in range(system.longest(most)):
-        going = ~system.done(rows)
-        rows[going] = system.step(rows[going], best_transition(system, rows[going], gold[going]))
-    assert system.done(rows).all() and not count_wrong_heads(rows, gold).any()
+    for _ in range(system.max_transitions(most)):
+        going = ~system.is_done(rows)
+        rows[going] = system.step(rows[going], select_best_transition(system, rows[going], gold[going]))
+    assert system.is_done(rows).all() and not count_wrong_heads(rows, gold).any()
 
 
 @every_system
@@ -109,18 +111,18 @@ def test_transition_systems_step_batch_rows_independently(system):
     """A batch of random parses, each also on its own and with room for more symbols."""
     generator = np.random.default_rng(1)
     lengths = generator.integers(1, 8, size=30)
-    rows = initial_configuration(lengths, 8)
-    gold = np.stack([add_root(random_projective_tree(n, generator), 8) for n in lengths])
-    alone = [initial_configuration(np.array([n]), int(n)) for n in lengths]
-    for _ in range(system.longest(8)):
-        legal = system.action_mask(rows) & ~system.done(rows)[:, None]
+    rows = make_initial_configurations(lengths, 8)
+    gold = np.stack([add_root(sample_projective_tree(n, generator), 8) for n in lengths])
+    alone = [make_initial_configurations(np.array([n]), int(n)) for n in lengths]
+    for _ in range(system.max_transitions(8)):
+        legal = system.action_mask(rows) & ~system.is_done(rows)[:, None]
         going = np.flatnonzero(legal.any(axis=1))
-        lost = system.lost(rows, gold)
+        lost = system.count_lost_arcs(rows, gold)
         action = np.array([generator.choice(np.flatnonzero(lane)) if lane.any() else 0 for lane in legal])
         for i in going:
             np.testing.assert_array_equal(system.action_mask(alone[i])[0], system.action_mask(rows[[i]])[0])
             np.testing.assert_array_equal(
-                system.lost(alone[i], gold[[i], : lengths[i] + 1])[0][legal[i]], lost[i][legal[i]]
+                system.count_lost_arcs(alone[i], gold[[i], : lengths[i] + 1])[0][legal[i]], lost[i][legal[i]]
             )
             alone[i] = system.step(alone[i], action[[i]])
         before = rows.copy()
@@ -138,7 +140,7 @@ def test_transition_systems_can_be_pickled(system):
 
 @every_system
 def test_transition_step_does_not_change_its_input(system):
-    rows = initial_configuration(np.array([3]), 3)
+    rows = make_initial_configurations(np.array([3]), 3)
     before = rows.copy()
     system.step(rows, np.array([system.actions.index("shift")]))
     np.testing.assert_array_equal(rows, before)
@@ -148,7 +150,7 @@ def test_random_projective_tree_is_projective_with_one_root():
     generator = np.random.default_rng(2)
     for n in range(1, 12):
         for _ in range(20):
-            heads = random_projective_tree(n, generator)
+            heads = sample_projective_tree(n, generator)
             assert (heads == 0).sum() == 1
             for dependent, head in enumerate(heads, start=1):
                 low, high = sorted((dependent, head))

@@ -9,27 +9,34 @@ from aggrevated import __version__
 from aggrevated.config import Config
 from aggrevated.config.resolver import config_from_dict
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import estimate, probability_of_improvement
+from aggrevated.core.statistics import estimate, estimate_probability_of_improvement
 from aggrevated.problems.control import require_control_problem
-from aggrevated.reports import Table, markdown_table, package_versions, thousands_column, with_run_name, write_page
+from aggrevated.reports import (
+    Table,
+    add_run_name,
+    format_markdown_table,
+    get_package_versions,
+    make_thousands_column,
+    write_page,
+)
 from aggrevated.reports.comparison import (
     LEVELS,
     CostCurve,
     TrialGroup,
+    compute_target_return,
+    find_steps_to_reach,
     format_interval,
+    get_worst_return,
     make_comparison_table,
     make_cost_curve,
+    make_reach_row,
     mean_best_return,
-    reach_row,
-    steps_to_reach,
-    target_return,
-    worst_return,
 )
 from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import Task, find_task
-from aggrevated_experiments.paired_statistics import paired_difference
-from aggrevated_experiments.peers import Peer, expert_training_steps, load_peers
-from aggrevated_experiments.plots.budgets import Method, budgets
+from aggrevated_experiments.paired_statistics import estimate_paired_difference
+from aggrevated_experiments.peers import Peer, find_expert_training_steps, load_peers
+from aggrevated_experiments.plots.budgets import MethodCurves, plot_budgets
 
 HEADER = (
     "method | trials | best so far | last policy | chosen policy, fresh | ratio | 95 % interval | "
@@ -57,19 +64,22 @@ def write_learning_curves_page(
 ) -> Table:
     """Write NAME.json, .png, .svg and .md into the folder, and give the table."""
     table = make_comparison_table(groups, f"figure and page: {folder}/{name}.png and .md")
-    courses = {group.label: courses_of(group) for group in groups}
+    courses = {group.label: make_cost_curves(group) for group in groups}
     facts: JsonDict = {
         "command": command,
-        "versions": package_versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
+        "versions": get_package_versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
         "settings": {group.label: group.runs[0].config.to_dict() for group in groups},
         "tuning": list(tuned),
-        **numbers_of(groups, table, courses),
-        "expert": {"return": table.rows[0]["expert_return"], "steps": expert_training_steps(task.name)},
-        "reach": [*(reach_of(group, courses[group.label]) for group in groups), *reach_of_peers(task, folder)],
+        **summarize_groups(groups, table, courses),
+        "expert": {"return": table.rows[0]["expert_return"], "steps": find_expert_training_steps(task.name)},
+        "reach": [
+            *(make_group_reach_row(group, courses[group.label]) for group in groups),
+            *load_peer_reach_rows(task, folder),
+        ],
         "short": short,
     }
-    draw(groups, courses, task, folder / name, facts["expert"]["return"])
-    write_page(folder, name, facts, [*page(name, task, facts), *notes])
+    plot_cost_curves(groups, courses, task, folder / name, facts["expert"]["return"])
+    write_page(folder, name, facts, [*render_page(name, task, facts), *notes])
     return table
 
 
@@ -77,26 +87,28 @@ def write_with_peers(name: str, folder: Path) -> None:
     """The page of a task again, with what is known of other libraries by now; all else stays as it is."""
     facts = read_json(folder / f"{name}.json")
     task = find_task(name)
-    own = [row for row in facts["reach"] if not is_of_peer(row)]
-    facts["reach"] = [*own, *reach_of_peers(task, folder)]
-    write_page(folder, name, facts, page(name, task, facts))
+    own = [row for row in facts["reach"] if not is_peer_row(row)]
+    facts["reach"] = [*own, *load_peer_reach_rows(task, folder)]
+    write_page(folder, name, facts, render_page(name, task, facts))
 
 
-def numbers_of(groups: Sequence[TrialGroup], table: Table, courses: Mapping[str, Sequence[CostCurve]]) -> JsonDict:
+def summarize_groups(
+    groups: Sequence[TrialGroup], table: Table, courses: Mapping[str, Sequence[CostCurve]]
+) -> JsonDict:
     """What the trials came to, how they went, and how they compare."""
     budget = groups[0].results[0].budget or min(own["simulator_steps"][-1] for each in courses.values() for own in each)
-    areas = {group.label: areas_of(group, courses[group.label], budget) for group in groups}
+    areas = {group.label: compute_areas(group, courses[group.label], budget) for group in groups}
     return {
         "seeds": [run.config.loop.seed for run in max((group.runs for group in groups), key=len)],
         "table": [
-            with_run_name(row)
-            | estimate(np.array(areas[group.label])).named("area")
-            | estimate(last_returns(group)).named("last_return")
+            add_run_name(row)
+            | estimate(np.array(areas[group.label])).to_fields("area")
+            | estimate(read_last_returns(group)).to_fields("last_return")
             for group, row in zip(groups, table.rows, strict=True)
         ],
-        "paired": list(pairs(groups, areas)),
+        "paired": list(iter_comparisons(groups, areas)),
         "trials": [
-            {"label": group.label, **with_run_name(result.to_dict()), "area": float(own)}
+            {"label": group.label, **add_run_name(result.to_dict()), "area": float(own)}
             for group in groups
             for result, own in zip(group.results, areas[group.label], strict=True)
         ],
@@ -104,22 +116,22 @@ def numbers_of(groups: Sequence[TrialGroup], table: Table, courses: Mapping[str,
     }
 
 
-def courses_of(group: TrialGroup) -> list[CostCurve]:
+def make_cost_curves(group: TrialGroup) -> list[CostCurve]:
     """How each trial went."""
     return [make_cost_curve(run, result) for run, result in zip(group.runs, group.results, strict=True)]
 
 
-def areas_of(group: TrialGroup, courses: Sequence[CostCurve], budget: float) -> list[float]:
+def compute_areas(group: TrialGroup, courses: Sequence[CostCurve], budget: float) -> list[float]:
     """The ratio of the best policy so far, averaged over the budget, of each trial; 0 while the start goes on."""
     found = []
     for run, result, own in zip(group.runs, group.results, courses, strict=True):
-        lowest = worst_return(run)
-        expert = target_return(run, result, 1.0)
+        lowest = get_worst_return(run)
+        expert = compute_target_return(run, result, 1.0)
         found.append((mean_best_return(own, budget, lowest) - lowest) / (expert - lowest))
     return found
 
 
-def last_returns(group: TrialGroup) -> Array:
+def read_last_returns(group: TrialGroup) -> Array:
     """What the last policy of each trial earned on validation, be it the best or not."""
     ended = [
         [result.initial_return, *(line.current_return for line in run.metrics())][-1]
@@ -128,121 +140,123 @@ def last_returns(group: TrialGroup) -> Array:
     return np.array(ended)
 
 
-def reach_of(group: TrialGroup, courses: Sequence[CostCurve]) -> JsonDict:
+def make_group_reach_row(group: TrialGroup, courses: Sequence[CostCurve]) -> JsonDict:
     """What it took until the expert, and 1.05 times it, was reached on validation."""
     trials = list(zip(group.runs, group.results, courses, strict=True))
     found = {
-        name: [steps_to_reach(own, target_return(run, result, ratio)) for run, result, own in trials]
+        name: [find_steps_to_reach(own, compute_target_return(run, result, ratio)) for run, result, own in trials]
         for name, ratio in LEVELS.items()
     }
-    return reach_row(group.label, found)
+    return make_reach_row(group.label, found)
 
 
-def reach_of_peers(task: Task, folder: Path) -> list[JsonDict]:
+def load_peer_reach_rows(task: Task, folder: Path) -> list[JsonDict]:
     """The rows of other libraries, for a task that is done at equal budgets."""
-    return [reach_of_peer(peer) for peer in load_peers(task.name, folder)] if task.protocol else []
+    return [make_peer_reach_row(peer) for peer in load_peers(task.name, folder)] if task.protocol else []
 
 
-def is_of_peer(row: JsonDict) -> bool:
+def is_peer_row(row: JsonDict) -> bool:
     """Whether a row of what it took is another library's: only theirs say what was chosen."""
     return "chosen" in row
 
 
-def reach_of_peer(peer: Peer) -> JsonDict:
+def make_peer_reach_row(peer: Peer) -> JsonDict:
     """The same of another library's algorithm, which counts environment steps."""
     found = {
         level: [{"simulator_steps": steps} for steps in column]
         for level, column in (("expert", peer.to_expert), ("more", peer.to_beyond))
     }
-    return reach_row(peer.label, found) | {"chosen": peer.chosen, "budget": peer.budget}
+    return make_reach_row(peer.label, found) | {"chosen": peer.chosen, "budget": peer.budget}
 
 
-def pairs(groups: Sequence[TrialGroup], areas: Mapping[str, Sequence[float]]) -> Iterator[JsonDict]:
+def iter_comparisons(groups: Sequence[TrialGroup], areas: Mapping[str, Sequence[float]]) -> Iterator[JsonDict]:
     """The first method against each other one, and the second against the third: on the seeds that both have."""
     chosen = [(groups[0], other) for other in groups[1:]] + ([(groups[1], groups[2])] if len(groups) > 2 else [])
     for first, second in chosen:
         n = min(len(first.runs), len(second.runs))
-        ratios = first.column("ratio")[:n], second.column("ratio")[:n]
+        ratios = first.get_column("ratio")[:n], second.get_column("ratio")[:n]
         over = [np.array(areas[group.label][:n]) for group in (first, second)]
         yield {
             "label": f"{first.label} against {second.label}",
             "first": first.label,
             "second": second.label,
             "seeds": n,
-            **paired_difference(*ratios).named("difference"),
-            **probability_of_improvement(*ratios).named("improvement"),
-            **paired_difference(*over).named("area_difference"),
+            **estimate_paired_difference(*ratios).to_fields("difference"),
+            **estimate_probability_of_improvement(*ratios).to_fields("improvement"),
+            **estimate_paired_difference(*over).to_fields("area_difference"),
         }
 
 
-def draw(
+def plot_cost_curves(
     groups: Sequence[TrialGroup], courses: Mapping[str, Sequence[CostCurve]], task: Task, path: Path, expert: float
 ) -> None:
     """The learning curves over all that is spent."""
     methods = [
-        Method(group.label, courses[group.label], dotted=not group.runs[0].config.method_spec.queries_expert)
+        MethodCurves(group.label, courses[group.label], dotted=not group.runs[0].config.method_spec.queries_expert)
         for group in groups
     ]
     steps = [group.mean("validation_steps") / 1000 for group in groups]
     validation = (
         f"validation, which chooses the best so far, took {min(steps):,.0f} k to {max(steps):,.0f} k steps more"
     )
-    budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.problem.metric_name)
+    plot_budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.problem.metric_name)
 
 
-def page(name: str, task: Task, facts: JsonDict) -> list[str]:
+def render_page(name: str, task: Task, facts: JsonDict) -> list[str]:
     """The results page, in Markdown."""
     first = facts["settings"][facts["table"][0]["label"]] | {"version": __version__}  # older numbers are shown, too
     config = config_from_dict(first, f"{name}.json", task)
     return [
         f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
         f"![Learning curves]({name}.png)",
-        what_is_drawn(config),
-        markdown_table(HEADER, [cells(row) for row in facts["table"]]),
-        what_is_compared(config),
+        describe_figure(config),
+        format_markdown_table(HEADER, [format_row(row) for row in facts["table"]]),
+        describe_table(config),
         "## What it took",
-        markdown_table(REACH_HEADER, [reach_cells(row) for row in facts["reach"]]),
-        what_it_took(facts),
+        format_markdown_table(REACH_HEADER, [format_reach_row(row) for row in facts["reach"]]),
+        describe_reach(facts),
         "## Who is better",
-        markdown_table(PAIRED_HEADER, [paired_cells(row) for row in facts["paired"]]),
+        format_markdown_table(PAIRED_HEADER, [format_comparison_row(row) for row in facts["paired"]]),
         "Over the seeds that both have: the mean of the differences with its 95 % interval by Student's t, and the "
         "probability that a trial of the first is better than one of the second (ties count half) by bootstrap; the "
         "last difference is of the ratio of the best policy so far, averaged over the budget, and tells who is sooner.",
-        what_was_tuned(facts["tuning"]),
+        describe_tuning(facts["tuning"]),
     ]
 
 
-def cells(row: JsonDict) -> list[str]:
+def format_row(row: JsonDict) -> list[str]:
     """One line of its table."""
     returns = [f"{row[name]:.1f}" for name in ("best_return", "last_return", "test_return")]
     ratios = [f"**{row['ratio']:.3f}**", format_interval(row["ratio_low"], row["ratio_high"], 3)]
     areas = [f"{row['area']:.3f}", format_interval(row["area_low"], row["area_high"], 3)]
-    bill = [thousands_column(name)(row) for name in ("simulator_steps", "validation_steps", "oracle_queries")]
+    bill = [make_thousands_column(name)(row) for name in ("simulator_steps", "validation_steps", "oracle_queries")]
     return [row["label"], str(row["trials"]), *returns, *ratios, *areas, *bill, f"{row['cpu_seconds']:.0f}"]
 
 
-def reach_cells(row: JsonDict) -> list[str]:
+def format_reach_row(row: JsonDict) -> list[str]:
     """One line of the table of what it took."""
     spent = (f"expert_{name}" for name in ("episodes", "oracle_queries", "cpu_seconds"))
-    others = [counted(row[name]) if name in row else "" for name in spent]
-    expert, more = ([counted(row[name]), interval(row, name), tally(row, name)] for name in LEVELS)
+    others = [format_cost(row[name]) if name in row else "" for name in spent]
+    expert, more = (
+        [format_cost(row[name]), format_cost_interval(row, name), format_reached_count(row, name)] for name in LEVELS
+    )
     return [row["label"], *expert, *others, *more]
 
 
-def tally(row: JsonDict, level: str) -> str:
+def format_reached_count(row: JsonDict, level: str) -> str:
     return f"{row[f'{level}_reached']} of {row['trials']}"
 
 
-def interval(row: JsonDict, name: str) -> str:
-    return f"{counted(row[f'{name}_low'])} to {counted(row[f'{name}_high'])}"
+def format_cost_interval(row: JsonDict, name: str) -> str:
+    return f"{format_cost(row[f'{name}_low'])} to {format_cost(row[f'{name}_high'])}"
 
 
-def counted(value: float | None) -> str:
+def format_cost(value: float | None) -> str:
     """A cost, for people."""
     return "never" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def paired_cells(row: JsonDict) -> list[str]:
+def format_comparison_row(row: JsonDict) -> list[str]:
     """One line of the table of comparisons."""
     numbers = []
     for name in ("difference", "improvement", "area_difference"):
@@ -251,7 +265,7 @@ def paired_cells(row: JsonDict) -> list[str]:
     return [row["first"], row["second"], *numbers, str(row["seeds"])]
 
 
-def what_is_drawn(config: Config) -> str:
+def describe_figure(config: Config) -> str:
     """The words below the figure."""
     world = require_control_problem(config.problem, "this page")
     spend = f"spend the same simulator steps, {config.loop.budget:,}, on start, roll-ins and oracle"
@@ -263,7 +277,7 @@ def what_is_drawn(config: Config) -> str:
     )
 
 
-def what_is_compared(config: Config) -> str:
+def describe_table(config: Config) -> str:
     """The words below the table."""
     world = require_control_problem(config.problem, "this page")
     steps_saved = f"of steps saved, (R + H)/(R* + H) with H = {world.horizon}, since returns are negative"
@@ -280,11 +294,11 @@ def what_is_compared(config: Config) -> str:
     )
 
 
-def what_it_took(facts: JsonDict) -> str:
+def describe_reach(facts: JsonDict) -> str:
     """The words below the table of what it took."""
     made = facts["expert"].get("steps")
     bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
-    if peers := [f"{row['label']}, at most {row['budget']:,} steps" for row in facts["reach"] if is_of_peer(row)]:
+    if peers := [f"{row['label']}, at most {row['budget']:,} steps" for row in facts["reach"] if is_peer_row(row)]:
         bill += (
             f" The last rows ({'; '.join(peers)}) are [measured apart](../../benchmarks/README.md"
             "#tuned-peers-to-our-experts-and-beyond): each is the best of three settings, and it is the most likely "
@@ -298,11 +312,11 @@ def what_it_took(facts: JsonDict) -> str:
     )
 
 
-def what_was_tuned(tuned: Sequence[JsonDict]) -> str:
+def describe_tuning(tuned: Sequence[JsonDict]) -> str:
     """Which settings were tried, in words."""
     if not tuned:
         return "This page tunes nothing itself."
-    found = [f"{one['label']}: {one['setting']} {one['chosen']:g} of {values(one)}" for one in tuned]
+    found = [f"{one['label']}: {one['setting']} {one['chosen']:g} of {format_tried_values(one)}" for one in tuned]
     seeds = ", ".join(map(str, tuned[0]["tried"][0]["seeds"]))
     return (
         f"Tuned with a budget of {tuned[0]['budget']:,} on seeds {seeds}, by the best return so far averaged over it: "
@@ -312,5 +326,5 @@ def what_was_tuned(tuned: Sequence[JsonDict]) -> str:
     )
 
 
-def values(tuned: JsonDict) -> str:
+def format_tried_values(tuned: JsonDict) -> str:
     return "/".join(f"{one['value']:g}" for one in tuned["tried"])

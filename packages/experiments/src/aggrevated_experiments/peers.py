@@ -31,7 +31,7 @@ class Peer:
     settings: JsonDict
 
     @classmethod
-    def of(cls, facts: JsonDict) -> Self:
+    def from_dict(cls, facts: JsonDict) -> Self:
         """What such a file says."""
         curves = list(facts["curves"].values())
         return cls(
@@ -51,18 +51,18 @@ class Peer:
 def load_peers(task: str, report: Path) -> list[Peer]:
     """Those whose files are in the folder of a report; one that is not finished is left for later."""
     found = [(path, read_json(path)) for path in sorted((report / FOLDER).glob(f"*-{task}.json"))]
-    return [peer_in(facts, path) for path, facts in found if facts.get("task") == task and "chosen" in facts]
+    return [parse_peer(facts, path) for path, facts in found if facts.get("task") == task and "chosen" in facts]
 
 
-def peer_in(facts: dict[str, Any], path: Path) -> Peer:
+def parse_peer(facts: dict[str, Any], path: Path) -> Peer:
     """A peer, or a `DataError` that names the file which is none."""
     try:
-        return Peer.of(facts)
+        return Peer.from_dict(facts)
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not what benchmarks/tuned_peers.py writes ({error}); make it again") from error
 
 
-def expert_training_steps(task: str) -> int | None:
+def find_expert_training_steps(task: str) -> int | None:
     """The environment steps that the training of the task's shipped expert took; None where it is no such expert."""
     card = read_builtin_expert_cards().get(str(find_task(task).problem.to_values().get("expert", "")))
     return card.step if card else None

@@ -13,7 +13,7 @@ from aggrevated.storage import JsonDict
 from aggrevated.tasks import ComparisonProtocol, FigureRow
 from aggrevated.training.run_folder import Run, create_or_open
 
-FACTORS = (1.0, 1 / 3, 3.0)  # of what is set for the task; of equals the first is taken
+TRIED_FACTORS = (1.0, 1 / 3, 3.0)  # of what is set for the task; of equals the first is taken
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Tuning:
     tries: dict[float, list[Run]]  # by its value, those of the tuning's seeds
 
     @classmethod
-    def of(cls, row: FigureRow, config: Config, protocol: ComparisonProtocol, folder: Path) -> Tuning:
+    def create(cls, row: FigureRow, config: Config, protocol: ComparisonProtocol, folder: Path) -> Tuning:
         """What there is to try; nothing for a row that has nothing to tune."""
         if not row.tuned_by:
             return cls("", {})
         budget = protocol.tuning_budget or protocol.budget
-        values = [float(f"{config.settings[row.tuned_by] * factor:.3g}") for factor in FACTORS]
+        values = [float(f"{config.settings[row.tuned_by] * factor:.3g}") for factor in TRIED_FACTORS]
         tries = {}
         for value in values:
             tried = config.with_settings(**{row.tuned_by: value, "budget": budget})
@@ -43,27 +43,27 @@ class Tuning:
     def runs(self) -> list[Run]:
         return [run for runs in self.tries.values() for run in runs]
 
-    def areas(self) -> dict[float, list[float]]:
+    def compute_areas(self) -> dict[float, list[float]]:
         """The best return so far, averaged over the budget, by value and seed."""
-        return {value: [earned(run) for run in runs] for value, runs in self.tries.items()}
+        return {value: [compute_area(run) for run in runs] for value, runs in self.tries.items()}
 
-    def chosen(self) -> dict[str, float]:
+    def choose_settings(self) -> dict[str, float]:
         """The setting whose trials earned most, on average."""
-        areas = self.areas()
+        areas = self.compute_areas()
         return {self.setting: max(areas, key=lambda value: float(np.mean(areas[value])))} if areas else {}
 
     def to_dict(self, label: str) -> JsonDict:
         """Every setting tried, on which seeds, and what came of it."""
-        chosen = self.chosen().get(self.setting)
+        chosen = self.choose_settings().get(self.setting)
         tried = [
             {"value": value, "seeds": [run.config.loop.seed for run in self.tries[value]], "areas": areas}
-            for value, areas in self.areas().items()
+            for value, areas in self.compute_areas().items()
         ]
         budget = self.runs[0].config.loop.budget
         return {"label": label, "setting": self.setting, "budget": budget, "tried": tried, "chosen": chosen}
 
 
-def earned(run: Run) -> float:
+def compute_area(run: Run) -> float:
     """Of a run that has ended."""
     result = run.result()
     assert result is not None

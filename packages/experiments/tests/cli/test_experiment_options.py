@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.core.registry import builtin_tasks
+from aggrevated.core.registry import list_builtin_tasks
 from aggrevated.tasks import find_task
 from aggrevated_experiments.theory.experiments import EXPERIMENTS
 from helpers.command_options import (
@@ -31,7 +31,7 @@ COMMANDS = {  # each works, so that nothing but the option is wrong with it
 def list_options() -> list[Option]:
     """Return the options of all commands, and those of the tasks that no task of the library has."""
     seen: set[tuple[type, str]] = set()
-    list(iter_setting_options(map(find_task, builtin_tasks()), seen))
+    list(iter_setting_options(map(find_task, list_builtin_tasks()), seen))
     commands = [
         Option(command_with_option(name, option), option, kind, positional)
         for name, command in iter_commands("aggrevated_experiments")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aggrevated.reports import digest_numbers
-from aggrevated.tasks import FROM_SCRATCH_ROWS, ComparisonProtocol, Preset, acrobot, aggrevated_rows
+from aggrevated.tasks import FROM_SCRATCH_ROWS, ComparisonProtocol, Preset, acrobot, make_aggrevated_rows
 from helpers.command_line import failure, said
 
 
@@ -15,7 +15,7 @@ def test_reproduce_tunes_and_compares_methods_and_reruns_to_the_same_numbers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = Preset({"trajectories": 3, "validation_episodes": 5, "test_episodes": 10})
-    rows = (*aggrevated_rows(trials=3), *FROM_SCRATCH_ROWS)
+    rows = (*make_aggrevated_rows(trials=3), *FROM_SCRATCH_ROWS)
     tiny = replace(
         acrobot.TASK, presets=(*acrobot.TASK.presets, small), defaults=(*acrobot.TASK.defaults, small), figure_rows=rows
     )

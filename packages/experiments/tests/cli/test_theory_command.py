@@ -13,10 +13,16 @@ from matplotlib.figure import Figure
 
 from aggrevated.cli import main
 from aggrevated_experiments.theory.experiments import EXPERIMENTS
-from aggrevated_experiments.theory.page import asked_for, shown
-from aggrevated_experiments.theory.regret_curves import draw_curves, draw_growth, label_ends, regret_curves, short
+from aggrevated_experiments.theory.page import format_fact, resolve_settings
+from aggrevated_experiments.theory.regret_curves import (
+    add_exponent_labels,
+    format_tick,
+    plot_curves,
+    plot_growth,
+    plot_regret_curves,
+)
 from aggrevated_experiments.theory.study import Growth, Regret, Study
-from aggrevated_experiments.theory.tuning import APART, SETTINGS
+from aggrevated_experiments.theory.tuning import SETTINGS_PER_ALGORITHM, TUNING_SEED_OFFSET
 
 TINY = {
     "tree": {"depth": 4, "episodes": 64, "trials": 3, "seed": 0},
@@ -93,10 +99,10 @@ def test_theory_experiments_tune_all_algorithms_alike_on_separate_instances(
     tries: dict[str, list[dict]] = {}
     for one in facts["tuning"]:
         tries.setdefault(one["algorithm"], []).append(one)
-        assert one["seed"] == facts["seed"] + APART and len(one["regret_of_trials"]) == facts["trials"]
+        assert one["seed"] == facts["seed"] + TUNING_SEED_OFFSET and len(one["regret_of_trials"]) == facts["trials"]
     assert len(tries) == {"tree": 3, "mdp": 5}[name]
     for algorithm, tried in tries.items():
-        assert len({one["value"] for one in tried}) == SETTINGS
+        assert len({one["value"] for one in tried}) == SETTINGS_PER_ALGORITHM
         (chosen,) = (one for one in tried if one["chosen"])
         assert chosen["regret"] == min(one["regret"] for one in tried)
         tuned = facts["tuned"][algorithm]
@@ -156,10 +162,12 @@ def test_theory_lower_bound_with_two_actions_is_zero_and_valid_json(
 
 
 def test_asked_for_fills_in_defaults(working_folder: Path) -> None:
-    assert asked_for("mdp", {}) == EXPERIMENTS["mdp"].defaults
-    assert asked_for("lower-bound", {"seed": 3}) == {**EXPERIMENTS["lower-bound"].defaults, "seed": 3}
-    assert asked_for("tree", {"depth": 12})["episodes"] == 16 * 2**11  # enough for every leaf, whatever the depth
-    assert asked_for("tree", {"depth": 4, "episodes": 64})["episodes"] == 64
+    assert resolve_settings("mdp", {}) == EXPERIMENTS["mdp"].defaults
+    assert resolve_settings("lower-bound", {"seed": 3}) == {**EXPERIMENTS["lower-bound"].defaults, "seed": 3}
+    assert (
+        resolve_settings("tree", {"depth": 12})["episodes"] == 16 * 2**11
+    )  # enough for every leaf, whatever the depth
+    assert resolve_settings("tree", {"depth": 4, "episodes": 64})["episodes"] == 64
 
 
 @pytest.mark.parametrize(
@@ -232,8 +240,8 @@ def test_reproduce_theory_quick_ignores_the_settings_of_the_docs(
 
 
 def test_shown_formats_numbers() -> None:
-    assert shown(1234.5678) == "1,235" and shown(3) == "3" and shown(True) == "True"
-    assert shown({"4": 3, "5": 0.25}) == "4: 3, 5: 0.25"
+    assert format_fact(1234.5678) == "1,235" and format_fact(3) == "3" and format_fact(True) == "True"
+    assert format_fact({"4": 3, "5": 0.25}) == "4: 3, 5: 0.25"
 
 
 # ---- the figure
@@ -261,7 +269,7 @@ def make_study(largest: float) -> Study:
 
 def test_draw_curves_shows_means_ranges_and_bounds() -> None:
     axes = Figure().subplots()
-    draw_curves(axes, make_study(5.0), {"EG": "C0", "RL": "C1"})
+    plot_curves(axes, make_study(5.0), {"EG": "C0", "RL": "C1"})
     lines = {str(line.get_label()): line for line in axes.lines}
     assert list(lines) == ["EG", "RL", "bound", "lower"]
     np.testing.assert_array_equal(lines["EG"].get_ydata(), [1.0, 3.0])
@@ -275,14 +283,14 @@ def test_draw_curves_shows_means_ranges_and_bounds() -> None:
 @pytest.mark.parametrize(("largest", "scale"), [(5.0, "linear"), (1000.0, "log")])
 def test_draw_curves_uses_log_axis_where_regrets_are_far_apart(largest: float, scale: str) -> None:
     axes = Figure().subplots()
-    draw_curves(axes, make_study(largest), {"EG": "C0", "RL": "C1"})
+    plot_curves(axes, make_study(largest), {"EG": "C0", "RL": "C1"})
     assert axes.get_yscale() == scale
 
 
 def test_draw_growth_labels_exponents_and_ticks() -> None:
     axes = Figure().subplots()
-    draw_growth(axes, make_study(5.0), "S", {"EG": "C0"})
-    label_ends(axes, [growth for growth in make_study(5.0).growths if growth.of == "S"], {"EG": "C0"})
+    plot_growth(axes, make_study(5.0), "S", {"EG": "C0"})
+    add_exponent_labels(axes, [growth for growth in make_study(5.0).growths if growth.quantity == "S"], {"EG": "C0"})
     assert [text.get_text() for text in axes.texts] == ["0.50"]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["16", "1.02k"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
@@ -290,11 +298,11 @@ def test_draw_growth_labels_exponents_and_ticks() -> None:
 
 
 def test_short_abbreviates_thousands() -> None:
-    assert [short(x) for x in (63.0, 999.0, 1000.0, 16383.0)] == ["63", "999", "1k", "16.4k"]
+    assert [format_tick(x) for x in (63.0, 999.0, 1000.0, 16383.0)] == ["63", "999", "1k", "16.4k"]
 
 
 def test_regret_curves_without_growth_has_one_panel(tmp_path: Path) -> None:
-    regret_curves(replace(make_study(5.0), growths=()), tmp_path / "one")
-    regret_curves(make_study(5.0), tmp_path / "three")
+    plot_regret_curves(replace(make_study(5.0), growths=()), tmp_path / "one")
+    plot_regret_curves(make_study(5.0), tmp_path / "three")
     assert (tmp_path / "three.svg").read_text().count('id="axes_') == 3
     assert (tmp_path / "one.svg").read_text().count('id="axes_') == 1

@@ -4,14 +4,14 @@ import pytest
 
 from aggrevated.config import Config
 from aggrevated.tasks import algebra
-from aggrevated_experiments.figures import config_of
-from aggrevated_experiments.parsing.table1_rows import pages_after
+from aggrevated_experiments.figures import make_row_config
+from aggrevated_experiments.parsing.table1_rows import count_pages_seen
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_row_of_the_parsing_tables_resolves(quick: bool) -> None:
     for row in (*algebra.TABLE1, *algebra.CURVES, *algebra.REAL_INK):
-        config, usual = (config_of(algebra.TASK, row, shorter) for shorter in (quick, False))
+        config, usual = (make_row_config(algebra.TASK, row, shorter) for shorter in (quick, False))
         assert (config.method, config.update.name, config.policy.name) == (row.method, row.update, row.policy)
         assert config.loop.iterations == (max(1, usual.loop.iterations // 5) if quick else usual.loop.iterations)
         open_still = {"oracle", "anneal_iterations", *(["iterations"] if quick else [])}
@@ -24,9 +24,9 @@ def test_every_row_of_the_parsing_tables_resolves(quick: bool) -> None:
 
 def test_table1_rows_have_equal_pages_starts_and_bonuses() -> None:
     """All networks see as many pages, those with a start have the same, and what follows costs has the same bonus."""
-    configs = [config_of(algebra.TASK, row, quick=False) for row in algebra.TABLE1]
+    configs = [make_row_config(algebra.TASK, row, quick=False) for row in algebra.TABLE1]
     networks = [config for config in configs if config.policy.name != "kernel-svm"]
-    assert {pages_after(config, config.loop.iterations) for config in networks} == {6400}
+    assert {count_pages_seen(config, config.loop.iterations) for config in networks} == {6400}
     assert {config.loop.validate_every * config.loop.trajectories for config in networks} == {320}
     starts = {(config.policy.name, config.start) for config in networks if config.start.name != "random"}
     assert len(starts) == 3 and {start.name for _, start in starts} == {"supervised"}

@@ -5,14 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from aggrevated_experiments.theory.bounds import upper_bound
-from aggrevated_experiments.theory.one_step import exponentiated_gradient, hard_gap, no_algorithm_below
-from aggrevated_experiments.theory.study import fit_slope, recorded_episodes
+from aggrevated_experiments.theory.bounds import compute_upper_bound
+from aggrevated_experiments.theory.one_step import (
+    compute_fano_lower_bound,
+    compute_hard_gap,
+    run_exponentiated_gradient,
+)
+from aggrevated_experiments.theory.study import fit_slope, list_recorded_episodes
 
 
 def test_hard_gap_matches_hand_computed_values():
-    assert hard_gap(16, 4, 1600) == pytest.approx(0.05 * np.sqrt(np.log(4)))
-    assert hard_gap(64, 16, 10) == 0.5
+    assert compute_hard_gap(16, 4, 1600) == pytest.approx(0.05 * np.sqrt(np.log(4)))
+    assert compute_hard_gap(64, 16, 10) == 0.5
 
 
 def miss_probability(looks, gap, actions):
@@ -24,7 +28,7 @@ def miss_probability(looks, gap, actions):
 
 @pytest.mark.parametrize(("states", "actions", "gap"), [(4, 16, 0.1), (3, 5, 0.5), (8, 64, 0.02)])
 def test_no_algorithm_below_equals_fano_bound(states, actions, gap):
-    bound = no_algorithm_below(states, actions, 60, gap)
+    bound = compute_fano_lower_bound(states, actions, 60, gap)
     total = 0.0
     for n in range(60):
         total += gap * miss_probability(n / states, gap, actions)
@@ -41,7 +45,7 @@ def test_no_algorithm_below_is_smaller_than_the_exact_expectation():
     for n in range(episodes):
         chances = [math.comb(n, m) / states**m * (1 - 1 / states) ** (n - m) for m in range(n + 1)]
         exact += gap * sum(chance * miss_probability(m, gap, actions) for m, chance in enumerate(chances))
-    simple = no_algorithm_below(states, actions, episodes, gap)[-1]
+    simple = compute_fano_lower_bound(states, actions, episodes, gap)[-1]
     assert simple < exact < 1.2 * simple
 
 
@@ -56,7 +60,7 @@ def test_exponentiated_gradient_equals_loop_over_states():
     best = generator.integers(actions, size=(trials, states))
     weights = np.ones((trials, states, actions))
     total = np.zeros(trials)
-    curve = exponentiated_gradient(trials, states, actions, episodes, gap, seed=5).curve
+    curve = run_exponentiated_gradient(trials, states, actions, episodes, gap, seed=5).curve
     eta = np.sqrt(2 * states * np.log(actions) / episodes)
     for n in range(episodes):
         policy = weights / weights.sum(axis=2, keepdims=True)
@@ -73,17 +77,17 @@ def test_one_step_regret_is_between_lower_and_upper_bound():
     states = 16
     actions = 16
     episodes = 2000
-    gap = hard_gap(states, actions, episodes)
-    curve = exponentiated_gradient(20, states, actions, episodes, gap, seed=0).curve
-    at = recorded_episodes(episodes)
-    assert (curve.mean(axis=0) >= no_algorithm_below(states, actions, episodes, gap)[at - 1]).all()
-    assert (curve <= upper_bound(1, 1.0, states, actions, at)).all()
+    gap = compute_hard_gap(states, actions, episodes)
+    curve = run_exponentiated_gradient(20, states, actions, episodes, gap, seed=0).curve
+    at = list_recorded_episodes(episodes)
+    assert (curve.mean(axis=0) >= compute_fano_lower_bound(states, actions, episodes, gap)[at - 1]).all()
+    assert (curve <= compute_upper_bound(1, 1.0, states, actions, at)).all()
 
 
 def test_one_step_regret_grows_as_the_root_of_n_and_of_s():
     def at_the_end(states, episodes):
-        gap = hard_gap(states, 16, episodes)
-        return exponentiated_gradient(20, states, 16, episodes, gap, seed=0).curve[:, -1].mean()
+        gap = compute_hard_gap(states, 16, episodes)
+        return run_exponentiated_gradient(20, states, 16, episodes, gap, seed=0).curve[:, -1].mean()
 
     n = np.array([500, 1000, 2000])
     s = np.array([4, 8, 16])

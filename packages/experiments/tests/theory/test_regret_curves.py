@@ -14,14 +14,14 @@ from aggrevated_experiments.theory.study import Growth, Regret, Study
 
 
 def test_apart_spreads_equal_positions_and_keeps_distant_ones() -> None:
-    np.testing.assert_allclose(plots.apart(np.array([30.0, 0.0, 12.0]), 10), [30, 0, 12])
-    np.testing.assert_allclose(plots.apart(np.array([5.0, 5.0, 5.0]), 10), [-5, 5, 15])
-    np.testing.assert_allclose(plots.apart(np.array([4.0, 0.0]), 10), [7, -3])
+    np.testing.assert_allclose(plots.move_apart(np.array([30.0, 0.0, 12.0]), 10), [30, 0, 12])
+    np.testing.assert_allclose(plots.move_apart(np.array([5.0, 5.0, 5.0]), 10), [-5, 5, 15])
+    np.testing.assert_allclose(plots.move_apart(np.array([4.0, 0.0]), 10), [7, -3])
 
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=8), st.floats(0.1, 20))
 def test_apart_keeps_order_gap_and_mean(wanted: list[float], gap: float) -> None:
-    found = plots.apart(np.array(wanted), gap)
+    found = plots.move_apart(np.array(wanted), gap)
     order = np.argsort(wanted, kind="stable")
     assert (np.diff(found[order]) >= gap - 1e-9).all()
     np.testing.assert_allclose(found.mean(), np.mean(wanted), atol=1e-9)
@@ -35,7 +35,7 @@ def test_regret_curves_labels_do_not_overlap(tmp_path: Path, monkeypatch) -> Non
     regrets = tuple(Regret(f"method {i}", np.linspace(0, end, 5)[None]) for i, end in enumerate(ends))
     growths = tuple(Growth("N", f"method {i}", x, end * x / 64) for i, end in enumerate(ends))
     bound = np.linspace(1, 20, 5)
-    plots.regret_curves(
+    plots.plot_regret_curves(
         Study("tree", "title", {}, np.arange(5), regrets, bound, "bound", ("method 0",), growths), tmp_path / "figure"
     )
     (figure,) = drawn

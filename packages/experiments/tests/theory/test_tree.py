@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from aggrevated_experiments.theory import tree
-from aggrevated_experiments.theory.bounds import special_lower_noisy, special_upper
-from aggrevated_experiments.theory.study import fit_slope, recorded_episodes
+from aggrevated_experiments.theory.bounds import compute_special_lower_noisy_bound, compute_special_upper_bound
+from aggrevated_experiments.theory.study import fit_slope, list_recorded_episodes
 from aggrevated_experiments.theory.tabular_problems import make_binary_tree
 
 
@@ -18,7 +18,7 @@ def test_tree_v_star_matches_hand_computed_values():
 
 
 def test_tree_v_star_equals_that_of_the_dense_mdp():
-    trees = tree.uniform_leaves(3, 5, seed=0)
+    trees = tree.make_random_trees(3, 5, seed=0)
     for means, v in zip(trees.means, trees.v_star, strict=True):
         q = make_binary_tree(means).q_star
         for level in range(5):
@@ -27,14 +27,14 @@ def test_tree_v_star_equals_that_of_the_dense_mdp():
 
 
 def test_one_good_leaf_makes_one_good_leaf_per_tree():
-    means = tree.one_good_leaf(200, 5, 0.125, seed=0).means
+    means = tree.make_hard_trees(200, 5, 0.125, seed=0).means
     assert means.shape == (200, 16)
     assert ((means == 0.375).sum(axis=1) == 1).all() and ((means == 0.5).sum(axis=1) == 15).all()
     assert len(np.unique(means.argmin(axis=1))) == 16
 
 
 def test_uniform_leaves_have_uniform_costs():
-    means = tree.uniform_leaves(100, 7, seed=0).means
+    means = tree.make_random_trees(100, 7, seed=0).means
     assert means.shape == (100, 64) and means.min() >= 0 and means.max() <= 1
     assert abs(means.mean() - 0.5) < 4 / np.sqrt(12 * 6400) and abs(means.var() - 1 / 12) < 0.005
 
@@ -45,18 +45,20 @@ def test_uniform_leaves_have_uniform_costs():
 @pytest.mark.parametrize("depth", range(2, 11))
 def test_follow_the_leader_finds_the_best_leaf_within_k_minus_1_episodes(depth):
     """Theorem special_upper, on 1,000 random trees and first policies; shallow trees need all K − 1."""
-    regret, found = tree.follow_the_leader(tree.uniform_leaves(1000, depth, seed=depth), depth + 3, seed=depth + 1)
+    regret, found = tree.run_follow_the_leader(
+        tree.make_random_trees(1000, depth, seed=depth), depth + 3, seed=depth + 1
+    )
     assert found.max() <= depth - 1
     assert depth > 6 or found.max() == depth - 1
     assert (regret.curve[:, depth - 2] == regret.curve[:, -1]).all()
-    assert (regret.curve <= special_upper(depth, recorded_episodes(depth + 3))).all()
+    assert (regret.curve <= compute_special_upper_bound(depth, list_recorded_episodes(depth + 3))).all()
 
 
 def test_follow_the_leader_equals_loop_over_single_trees():
-    trees = tree.uniform_leaves(30, 5, seed=4)
+    trees = tree.make_random_trees(30, 5, seed=4)
     episodes = 6
     policies = np.random.default_rng(9).integers(2, size=(30, 15), dtype=np.int8)
-    regret, found = tree.follow_the_leader(trees, episodes, seed=9)
+    regret, found = tree.run_follow_the_leader(trees, episodes, seed=9)
     for means, policy, curve, after in zip(trees.means, policies, regret.curve, found, strict=True):
         policy = list(policy)
         total = 0.0
@@ -133,8 +135,8 @@ def all_leaves(weights, leaves, path, q, eta):
 @pytest.mark.parametrize("per_node", [False, True])
 @pytest.mark.parametrize("rollouts", [None, 1, 3])
 def test_tree_exponentiated_gradient_equals_explicit_leaf_probabilities(rollouts, per_node):
-    trees = tree.uniform_leaves(3, 5, seed=2)
-    quick = tree.exponentiated_gradient(trees, 40, 7, rollouts, per_node)
+    trees = tree.make_random_trees(3, 5, seed=2)
+    quick = tree.run_exponentiated_gradient(trees, 40, 7, rollouts, per_node)
     np.testing.assert_allclose(quick.curve, slow_gradient(trees, 40, 7, rollouts, per_node), atol=1e-10)
     assert ("π^s" if per_node else "base policies") in quick.label
     assert ("exact" if rollouts is None else "noisy") in quick.label
@@ -144,15 +146,15 @@ def test_tree_exponentiated_gradient_equals_explicit_leaf_probabilities(rollouts
 def test_tree_regret_stays_under_the_upper_bound(depth):
     """Theorem special_lower_noisy; and it learns, being far under the regret of the first policy."""
     episodes = 1000
-    curve = tree.exponentiated_gradient(tree.one_good_leaf(10, depth, 0.25, seed=1), episodes, seed=1).curve
-    assert (curve <= special_lower_noisy(depth, recorded_episodes(episodes))).all()
+    curve = tree.run_exponentiated_gradient(tree.make_hard_trees(10, depth, 0.25, seed=1), episodes, seed=1).curve
+    assert (curve <= compute_special_lower_noisy_bound(depth, list_recorded_episodes(episodes))).all()
     assert curve[:, -1].max() < 0.8 * episodes * 0.25 and (np.diff(curve, axis=1) >= 0).all()
 
 
 def test_tree_regret_grows_as_the_root_of_n():
     episodes = np.array([250, 500, 1000, 2000])
-    trees = tree.one_good_leaf(20, 6, 0.25, seed=1)
-    at_the_end = [tree.exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
+    trees = tree.make_hard_trees(20, 6, 0.25, seed=1)
+    at_the_end = [tree.run_exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
     assert fit_slope(np.log(episodes), np.log(at_the_end)) == pytest.approx(0.5, abs=0.07)
 
 
@@ -160,7 +162,10 @@ def test_tree_regret_grows_with_the_logarithm_of_s():
     """As (ln S)^1 or so; from S = 15 to 1,023 a bandit's √S would grow 8-fold."""
     depths = np.array([4, 6, 8, 10])
     at_the_end = np.array(
-        [tree.exponentiated_gradient(tree.one_good_leaf(20, d, 0.25, 1), 2000, 1).curve[:, -1].mean() for d in depths]
+        [
+            tree.run_exponentiated_gradient(tree.make_hard_trees(20, d, 0.25, 1), 2000, 1).curve[:, -1].mean()
+            for d in depths
+        ]
     )
     assert at_the_end[-1] < 4 * at_the_end[0]
     assert fit_slope(np.log(np.log(2.0**depths - 1)), np.log(at_the_end)) == pytest.approx(1.2, abs=0.4)
@@ -179,7 +184,7 @@ def test_follow_the_leader_with_noise_equals_loop_with_sums():
     policy = generator.integers(2, size=(1, 7), dtype=np.int8)[0]
     sums = np.zeros((2, 7))
     total = 0.0
-    regret, found = tree.follow_the_leader(trees, episodes, 5, rollouts)
+    regret, found = tree.run_follow_the_leader(trees, episodes, 5, rollouts)
     below = [min(means), 0.2, 0.1, 0.2, 0.4, 0.1, 0.7, *means]
     first = episodes
     for n in range(episodes):
@@ -200,10 +205,10 @@ def test_follow_the_leader_with_noise_equals_loop_with_sums():
 @pytest.mark.parametrize("rollouts", [None, 2])
 @pytest.mark.parametrize("episodes_of", [tree.iter_follow_the_leader, tree.iter_exponentiated_gradient])
 def test_tree_episodes_follow_the_policy_and_add_up_to_the_curve(episodes_of, rollouts):
-    trees = tree.uniform_leaves(4, 5, seed=3)
+    trees = tree.make_random_trees(4, 5, seed=3)
     count = 60
-    whole = {tree.iter_follow_the_leader: lambda: tree.follow_the_leader(trees, count, 8, rollouts)[0]}
-    curve = whole.get(episodes_of, lambda: tree.exponentiated_gradient(trees, count, 8, rollouts))().curve
+    whole = {tree.iter_follow_the_leader: lambda: tree.run_follow_the_leader(trees, count, 8, rollouts)[0]}
+    curve = whole.get(episodes_of, lambda: tree.run_exponentiated_gradient(trees, count, 8, rollouts))().curve
     total = np.zeros(4)
     lane = np.arange(4)
     for n, episode in enumerate(episodes_of(trees, count, 8, rollouts)):
@@ -222,8 +227,9 @@ def test_tree_episodes_follow_the_policy_and_add_up_to_the_curve(episodes_of, ro
 
 
 def test_tree_exponentiated_gradient_learns_faster_with_larger_steps():
-    trees = tree.one_good_leaf(10, 5, 0.25, seed=0)
+    trees = tree.make_hard_trees(10, 5, 0.25, seed=0)
     small, own, large = (
-        tree.exponentiated_gradient(trees, 200, 0, rollouts=None, step=step).curve[:, -1].mean() for step in (0.5, 1, 4)
+        tree.run_exponentiated_gradient(trees, 200, 0, rollouts=None, step=step).curve[:, -1].mean()
+        for step in (0.5, 1, 4)
     )
     assert large < own < small

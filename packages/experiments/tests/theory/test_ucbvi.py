@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from aggrevated.simulators.tabular import greedy_policy, make_random_mdps, optimal_q, total_cost
-from aggrevated_experiments.theory.ucbvi import optimistic, ucbvi
+from aggrevated.simulators.tabular import compute_optimal_q, compute_total_cost, make_greedy_policy, make_random_mdps
+from aggrevated_experiments.theory.ucbvi import compute_optimistic_q, run_ucbvi
 
 HORIZON = 3
 
@@ -22,9 +22,9 @@ def make_experience(trials, visits, seed, states=3, actions=2):
 
 def test_optimistic_q_matches_hand_computed_values():
     """One state, H = 2. Action 0: tried 4 times, cost 3, width ½·√(4/4) = ½ a step; action 1: never tried."""
-    q = optimistic(np.array([[[[4.0], [0.0]]]]), np.array([[[3.0, 0.0]]]), 2, scale=0.5, confidence=4.0)
+    q = compute_optimistic_q(np.array([[[[4.0], [0.0]]]]), np.array([[[3.0, 0.0]]]), 2, scale=0.5, confidence=4.0)
     np.testing.assert_allclose(q[0, :, 0], [[0.0, 0.0], [0.25, 0.0]])  # at t = 0: ¾ + 0 − 2·½, not below 0
-    both = optimistic(np.array([[[[4.0], [16.0]]]]), np.array([[[3.0, 16.0]]]), 2, scale=0.5, confidence=4.0)
+    both = compute_optimistic_q(np.array([[[[4.0], [16.0]]]]), np.array([[[3.0, 16.0]]]), 2, scale=0.5, confidence=4.0)
     np.testing.assert_allclose(both[0, :, 0], [[0.0, 0.75], [0.25, 0.75]])  # 1 + ¼ − 2·¼ and 1 − ¼
 
 
@@ -32,14 +32,18 @@ def test_optimistic_q_matches_hand_computed_values():
 def test_optimistic_q_is_below_q_star_with_the_theoretical_bonus(visits):
     mdps, counts, paid = make_experience(200, visits, seed=visits)
     confidence = np.log(3 * 2 * HORIZON * 1000)
-    q_star = optimal_q(*mdps[:2], HORIZON)
-    assert (optimistic(counts, paid, HORIZON, 1.0, confidence) <= q_star + 1e-12).all()
-    assert (optimistic(counts, paid, HORIZON, 0.0, confidence) > q_star).mean() > 0.1  # the bonus is what does it
+    q_star = compute_optimal_q(*mdps[:2], HORIZON)
+    assert (compute_optimistic_q(counts, paid, HORIZON, 1.0, confidence) <= q_star + 1e-12).all()
+    assert (
+        compute_optimistic_q(counts, paid, HORIZON, 0.0, confidence) > q_star
+    ).mean() > 0.1  # the bonus is what does it
 
 
 def test_optimistic_q_converges_to_q_star():
     mdps, counts, paid = make_experience(20, 10**7, seed=0)
-    np.testing.assert_allclose(optimistic(counts, paid, HORIZON, 0.1, 10.0), optimal_q(*mdps[:2], HORIZON), atol=2e-3)
+    np.testing.assert_allclose(
+        compute_optimistic_q(counts, paid, HORIZON, 0.1, 10.0), compute_optimal_q(*mdps[:2], HORIZON), atol=2e-3
+    )
 
 
 def test_ucbvi_finds_the_optimal_policy_of_a_small_mdp():
@@ -48,9 +52,9 @@ def test_ucbvi_finds_the_optimal_policy_of_a_small_mdp():
     transitions[0, 0, 0] = transitions[0, 1, 1] = [1.0, 0.0]
     transitions[0, 0, 1] = transitions[0, 1, 0] = [0.0, 1.0]
     mdps = transitions, np.array([[[0.6, 0.9], [0.05, 0.9]]]), np.array([[1.0, 0.0]])
-    assert greedy_policy(optimal_q(*mdps[:2], HORIZON))[0, 0, 0].tolist() == [0, 1]
+    assert make_greedy_policy(compute_optimal_q(*mdps[:2], HORIZON))[0, 0, 0].tolist() == [0, 1]
     twenty = tuple(np.repeat(array, 20, axis=0) for array in mdps)
-    regret = ucbvi(twenty, HORIZON, 400, seed=0, scale=0.1)
+    regret = run_ucbvi(twenty, HORIZON, 400, seed=0, scale=0.1)
     assert (regret.curve[:, -1] == regret.curve[:, -50]).all()  # not one mistake in the last 100 episodes
     assert regret.curve[:, -1].min() > 0 and not regret.learns_from_expert
 
@@ -58,10 +62,10 @@ def test_ucbvi_finds_the_optimal_policy_of_a_small_mdp():
 def test_ucbvi_regret_starts_with_the_first_policy_and_is_never_negative():
     """Nothing tried yet, everything costs 0: the first action everywhere."""
     mdps = make_random_mdps(10, 4, 3, 0)
-    q_star = optimal_q(*mdps[:2], HORIZON)
+    q_star = compute_optimal_q(*mdps[:2], HORIZON)
     first = np.broadcast_to(np.eye(3)[0], q_star.shape)
-    curve = ucbvi(mdps, HORIZON, 200, seed=0, scale=0.1).curve
+    curve = run_ucbvi(mdps, HORIZON, 200, seed=0, scale=0.1).curve
     best = (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
-    np.testing.assert_allclose(curve[:, 0], total_cost(*mdps, first) - best)
+    np.testing.assert_allclose(curve[:, 0], compute_total_cost(*mdps, first) - best)
     assert (np.diff(curve, axis=1) > -1e-12).all()
     assert (curve[:, -1] - curve[:, -20]).mean() < 0.5 * (curve[:, 20] - curve[:, 1]).mean()  # it learns

@@ -7,16 +7,16 @@ import pytest
 from scipy.stats import binom
 
 from aggrevated.simulators.tabular import (
-    greedy_policy,
+    compute_optimal_q,
+    compute_policy_q_values,
+    compute_state_distributions,
+    compute_total_cost,
+    make_greedy_policy,
     make_random_mdps,
-    optimal_q,
-    policy_q_values,
-    state_distributions,
-    total_cost,
 )
-from aggrevated.updates.tabular_exponentiated import exponentiated_step
+from aggrevated.updates.tabular_exponentiated import apply_exponentiated_step
 from aggrevated_experiments.theory import finite_mdp, tree
-from aggrevated_experiments.theory.bounds import DELTA, special_lower_noisy
+from aggrevated_experiments.theory.bounds import DELTA, compute_special_lower_noisy_bound
 from aggrevated_experiments.theory.study import fit_slope
 from aggrevated_experiments.theory.tabular_problems import make_binary_tree
 
@@ -34,20 +34,20 @@ def pairs():
 
 def expected_advantage(mdps, first, second):
     transitions, costs, start = mdps
-    q = policy_q_values(transitions, costs, second)
+    q = compute_policy_q_values(transitions, costs, second)
     advantage = q - (second * q).sum(axis=3, keepdims=True)
-    return np.einsum("nts,ntsa,ntsa->n", state_distributions(transitions, start, first), first, advantage)
+    return np.einsum("nts,ntsa,ntsa->n", compute_state_distributions(transitions, start, first), first, advantage)
 
 
 def test_performance_difference_lemma_holds_without_the_factor_h(pairs):
     mdps, first, second, advantage = pairs
-    difference = total_cost(*mdps, first) - total_cost(*mdps, second)
+    difference = compute_total_cost(*mdps, first) - compute_total_cost(*mdps, second)
     np.testing.assert_allclose(difference, advantage, atol=1e-10, rtol=0)
 
 
 def test_performance_difference_lemma_as_printed_is_off_by_the_factor_h(pairs):
     mdps, first, second, advantage = pairs
-    difference = total_cost(*mdps, first) - total_cost(*mdps, second)
+    difference = compute_total_cost(*mdps, first) - compute_total_cost(*mdps, second)
     apart = np.abs(difference) > 1e-3
     assert apart.mean() > 0.99
     np.testing.assert_allclose((4 * advantage / difference)[apart], 4.0, rtol=1e-6)
@@ -57,14 +57,14 @@ def test_cost_regret_is_h_times_the_regret_in_the_loss(pairs):
     """ℓₙ is an average over time, so here the H is right: μ(πₙ) − μ(π*) = H (ℓₙ(πₙ) − ℓₙ(π*))."""
     mdps, policy, _, _ = pairs
     transitions, costs, start = mdps
-    q_star = optimal_q(transitions, costs, 4)
-    best = greedy_policy(q_star)
-    d = state_distributions(transitions, start, policy)
+    q_star = compute_optimal_q(transitions, costs, 4)
+    best = make_greedy_policy(q_star)
+    d = compute_state_distributions(transitions, start, policy)
 
     def loss(other):
         return np.einsum("nts,ntsa,ntsa->n", d, other, q_star) / 4
 
-    regret = total_cost(*mdps, policy) - total_cost(*mdps, best)
+    regret = compute_total_cost(*mdps, policy) - compute_total_cost(*mdps, best)
     np.testing.assert_allclose(regret, 4 * (loss(policy) - loss(best)), atol=1e-10)
     assert regret.min() > 0.01
 
@@ -75,12 +75,12 @@ def test_cost_regret_is_h_times_the_regret_in_the_loss(pairs):
 def equation_2_terms(mdp, expert_q, played, expert):
     """(μ of each πₙ, μ(π*), ε_N, regret in ℓ a round), for πₙ [N, H, S, A] that were played and any expert."""
     p, c, start, horizon = mdp
-    d = state_distributions(p, start, played)  # [N, H, S]
+    d = compute_state_distributions(p, start, played)  # [N, H, S]
     own = np.einsum("nts,ntsa,tsa->n", d, played, expert_q) / horizon
     of_expert = np.einsum("nts,tsa,tsa->n", d, expert, expert_q) / horizon
     least = np.einsum("nts,tsa->tsa", d, expert_q).min(axis=2).sum() / horizon / len(played)
-    costs = total_cost(p, c, start, played)
-    return costs, total_cost(p, c, start, expert), of_expert.mean() - least, own.mean() - least
+    costs = compute_total_cost(p, c, start, played)
+    return costs, compute_total_cost(p, c, start, expert), of_expert.mean() - least, own.mean() - least
 
 
 @pytest.mark.parametrize("horizon", [2, 5, 10])
@@ -89,8 +89,8 @@ def test_equation_2_needs_the_factor_h_before_both_terms(horizon):
     μ(π*) − H ε_N + H · regret a round, and so they gain H times what Eq. 2 says."""
     p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 5))
     expert, *others = np.random.default_rng(0).dirichlet(np.ones(3), (21, horizon, 4))
-    expert_q = policy_q_values(p, c, expert)
-    played = 0.5 * np.stack(others) + 0.5 * greedy_policy(expert_q)
+    expert_q = compute_policy_q_values(p, c, expert)
+    played = 0.5 * np.stack(others) + 0.5 * make_greedy_policy(expert_q)
     costs, of_expert, epsilon, regret = equation_2_terms((p, c, start, horizon), expert_q, played, expert)
     assert epsilon > regret > 0.05
     assert costs.mean() == pytest.approx(of_expert + horizon * (regret - epsilon), abs=1e-10)
@@ -109,7 +109,7 @@ def test_equation_2_as_printed_is_violated_by_ftl_on_the_tree(depth):
     for t in range(depth - 1):
         played.append(policy.copy())
         policy[t, 2**t - 1] = np.eye(2)[0]  # what FTL learns on this path: at the first mistake left is better
-    expert = greedy_policy(mdp.q_star)
+    expert = make_greedy_policy(mdp.q_star)
     costs, of_expert, epsilon, regret = equation_2_terms(
         (mdp.transitions, mdp.costs, mdp.start, horizon), mdp.q_star, np.stack(played), expert
     )
@@ -156,13 +156,15 @@ def test_delta_kl_step_changes_trajectory_kl_by_half_h_squared_delta_kl():
     def policy(of):
         return np.broadcast_to(np.stack([1 - of, of], axis=1), (horizon, 3, 2))
 
-    visits = state_distributions(p, start, policy(chance)).sum(axis=0)
+    visits = compute_state_distributions(p, start, policy(chance)).sum(axis=0)
     fisher = np.diag(visits * chance * (1 - chance)) / horizon**2  # Eq. 9
     gradient = generator.normal(size=3)
     direction = np.linalg.solve(fisher, gradient)
     after = 1 / (1 + np.exp(-(theta - np.sqrt(delta_kl / (gradient @ direction)) * direction)))
     one = after * np.log(after / chance) + (1 - after) * np.log((1 - after) / (1 - chance))
-    kl = state_distributions(p, start, policy(after)).sum(axis=0) @ one  # of trajectories: the sum over their steps
+    kl = (
+        compute_state_distributions(p, start, policy(after)).sum(axis=0) @ one
+    )  # of trajectories: the sum over their steps
     assert kl == pytest.approx(horizon**2 * delta_kl / 2, rel=0.01)
 
 
@@ -209,7 +211,7 @@ def test_appendix_step_gives_linear_regret_on_contradicting_costs(n):
         total = 0.0
         for q in costs:
             total += np.exp(log_policy) @ q
-            log_policy = exponentiated_step(log_policy, q, eta)
+            log_policy = apply_exponentiated_step(log_policy, q, eta)
         return total - least
 
     assert regret(finite_mdp.step_size(1.0, 1, 1, 2, n)) < np.sqrt(2 * np.log(2) * n)
@@ -221,10 +223,10 @@ def test_long_steps_do_no_harm_on_random_mdps(n, monkeypatch):
     """Q* of a state and time is the same in every episode and never contradicts itself: the bound is too pessimistic
     there, and with the step of the appendix, which is nearly follow-the-leader, regret is smaller, not larger."""
     mdps = make_random_mdps(10, 4, 3, 0)
-    noise = finite_mdp.rolled_out(mdps, 1)
-    ours = [finite_mdp.exact(mdps, 3, n), finite_mdp.sampled(mdps, 3, n, 0, noise, "noisy")]
+    noise = finite_mdp.make_rollout_noise(mdps, 1)
+    ours = [finite_mdp.run_with_exact_q(mdps, 3, n), finite_mdp.run_with_sampled_q(mdps, 3, n, 0, noise, "noisy")]
     monkeypatch.setattr(finite_mdp, "step_size", appendix_step)
-    theirs = [finite_mdp.exact(mdps, 3, n), finite_mdp.sampled(mdps, 3, n, 0, noise, "noisy")]
+    theirs = [finite_mdp.run_with_exact_q(mdps, 3, n), finite_mdp.run_with_sampled_q(mdps, 3, n, 0, noise, "noisy")]
     for own, other in zip(ours, theirs, strict=True):
         assert (other.curve[:, -1] < 0.6 * own.curve[:, -1]).all()
 
@@ -273,7 +275,7 @@ def test_lemma_on_eg_cannot_give_the_papers_first_root(depth):
     least = (logarithm / eta + eta * n / 2).min()
     assert least == pytest.approx(np.sqrt(2 * logarithm * n), rel=1e-6)
     assert least > np.sqrt(np.log(2**depth - 1) * n)
-    ours = special_lower_noisy(depth, np.array([n]))[0] / (depth - 1) - 4 * np.sqrt(np.log(2 / DELTA) * n)
+    ours = compute_special_lower_noisy_bound(depth, np.array([n]))[0] / (depth - 1) - 4 * np.sqrt(np.log(2 / DELTA) * n)
     assert ours == pytest.approx(least, rel=1e-6)
 
 
@@ -282,11 +284,11 @@ def test_uniform_leaf_costs_give_linear_regret_while_n_is_below_s():
     episodes = np.array([1000, 4000])
 
     def exponent(trees):
-        regret = [tree.exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
+        regret = [tree.run_exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
         return fit_slope(np.log(episodes), np.log(regret))
 
-    assert exponent(tree.uniform_leaves(4, 12, seed=1)) > 0.9
-    assert exponent(tree.one_good_leaf(4, 12, 0.25, seed=1)) < 0.65
+    assert exponent(tree.make_random_trees(4, 12, seed=1)) > 0.9
+    assert exponent(tree.make_hard_trees(4, 12, 0.25, seed=1)) < 0.65
 
 
 # ---- the lower bound
@@ -328,7 +330,7 @@ def test_lower_bound_conclusion_holds_nevertheless(states, n):
 
 def test_fair_coins_cost_nothing_against_a_fixed_expert():
     """The classic √(N ln A) is regret against the best action of hindsight. R_N is against π*, the best in the mean,
-    and of coins that are all fair no algorithm has any: the instances need a gap, as `one_step.hard_gap` has it."""
+    and of coins that are all fair no algorithm has any: the instances need a gap (`one_step.compute_hard_gap`)."""
     a = 16
     n = 200
     coins = np.random.default_rng(0).random((2000, n, a)) < 0.5  # each row: a game

@@ -7,7 +7,6 @@ import pytest
 
 from aggrevated_experiments.where_it_pays.experts.breadth_first import BreadthFirst
 from aggrevated_experiments.where_it_pays.simulators.keys import (
-    AROUND,
     CARRIED,
     CELLS,
     COLOURS,
@@ -18,6 +17,7 @@ from aggrevated_experiments.where_it_pays.simulators.keys import (
     OF_COLOUR,
     OPENED,
     POSITION,
+    VIEW_RADIUS,
     WINDOW,
     Keys,
     MaskedKeys,
@@ -180,7 +180,7 @@ def test_keys_observation_has_window_compass_and_doors():
         plain = PlainKeys(state, simulator.side)
         y, x = plain.here
         locked = {cell for cell, colour in plain.doors.items() if colour not in plain.carried}
-        around = range(-AROUND, AROUND + 1)
+        around = range(-VIEW_RADIUS, VIEW_RADIUS + 1)
         assert seen[:WINDOW].tolist() == [(y + i, x + j) in plain.walls | locked for i in around for j in around]
         offset = np.array(plain.goal) - (y, x)
         expected = np.concatenate([offset / simulator.size, np.sign(offset)])

@@ -5,14 +5,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound
+from aggrevated_experiments.where_it_pays.experts.exact_packing import (
+    BestFit,
+    ExactPacking,
+    compute_lower_bound,
+    count_first_fit_bins,
+)
 from aggrevated_experiments.where_it_pays.simulators.packing import (
     BINS,
     CAPACITY,
     ITEMS,
-    LARGEST,
-    PUT,
-    SMALLEST,
+    MAX_ITEM,
+    MIN_ITEM,
+    PACKED,
     Packing,
 )
 from aggrevated_experiments.where_it_pays.tasks.packing import PackingProblem
@@ -33,7 +38,7 @@ def collect_states(simulator, episodes=20):
 def parse_state(state):
     """(the rooms of all bins, the items that are left) of a state."""
     rooms = [room for room in range(CAPACITY) for _ in range(state[BINS + room])]
-    return rooms, tuple(int(item) for item in state[ITEMS + state[PUT] :])
+    return rooms, tuple(int(item) for item in state[ITEMS + state[PACKED] :])
 
 
 @cache
@@ -118,7 +123,7 @@ def test_packing_observation_does_not_depend_on_items_packed_before():
     state[0, ITEMS:] = [4, 2, 2]
     longer[0, ITEMS:] = [5, 3, 4, 2, 2]
     state[0, BINS + 5] = longer[0, BINS + 5] = 2
-    longer[0, PUT] = 2
+    longer[0, PACKED] = 2
     one = short.observe(state)[0]
     other = long.observe(longer)[0]
     np.testing.assert_array_equal(one[:-1], other[:-1])
@@ -130,14 +135,14 @@ def test_packing_observation_does_not_depend_on_items_packed_before():
 
 def test_packing_items_have_uniform_sizes():
     items = Packing(50, 50).reset(np.arange(400, dtype=np.uint64))[:, ITEMS:]
-    shares = np.bincount(items.ravel(), minlength=LARGEST + 1)[SMALLEST:] / items.size
+    shares = np.bincount(items.ravel(), minlength=MAX_ITEM + 1)[MIN_ITEM:] / items.size
     np.testing.assert_allclose(shares, 1 / 6, atol=0.01)
 
 
 def test_packing_heuristics_match_hand_computed_values():
     items = np.array([6, 5, 4, 5, 2, 7])  # first fit: 6 4 | 5 5 | 2 7
-    assert first_fit(items) == 3 and lower_bound(items) == 3
-    assert first_fit(np.array([4, 5, 6, 5])) == 3 and lower_bound(np.array([4, 5, 6, 5])) == 2
+    assert count_first_fit_bins(items) == 3 and compute_lower_bound(items) == 3
+    assert count_first_fit_bins(np.array([4, 5, 6, 5])) == 3 and compute_lower_bound(np.array([4, 5, 6, 5])) == 2
     simulator = Packing(6, 6)
     state = np.zeros((1, ITEMS + 6), np.int16)
     bins = 0.0
@@ -152,7 +157,10 @@ def test_packing_optimum_is_between_lower_bound_and_first_fit():
     simulator = Packing(12, 12)
     states = simulator.reset(np.arange(100, dtype=np.uint64))
     best = ExactPacking(simulator).q(states).min(axis=1)
-    assert all(lower_bound(own[ITEMS:]) <= few <= first_fit(own[ITEMS:]) for own, few in zip(states, best, strict=True))
+    assert all(
+        compute_lower_bound(own[ITEMS:]) <= few <= count_first_fit_bins(own[ITEMS:])
+        for own, few in zip(states, best, strict=True)
+    )
 
 
 def test_packing_problem_horizon_is_at_most_the_item_count():

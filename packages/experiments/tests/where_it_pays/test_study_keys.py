@@ -13,11 +13,11 @@ from aggrevated.storage import JsonDict
 from aggrevated.training.run_folder import Run
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.where_it_pays.simulators.keys import POSITION, Keys
-from aggrevated_experiments.where_it_pays.study_keys import EPISODES, KEYS, NONE_ON_THE_SPOT, doors
+from aggrevated_experiments.where_it_pays.study_keys import EPISODES, KEYS, MASKED_CASE, make_case
 from helpers.small_runs import fit_run
 
 SMALL = {"trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
-CASES = tuple(replace(case, settings={**case.settings, "budget": 400}) for case in (doors(3), NONE_ON_THE_SPOT))
+CASES = tuple(replace(case, settings={**case.settings, "budget": 400}) for case in (make_case(3), MASKED_CASE))
 METHODS = {"AggreVaTeD (exponentiated)": KEYS.methods["AggreVaTeD (exponentiated)"], "DAgger": KEYS.methods["DAgger"]}
 
 
@@ -26,10 +26,10 @@ def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Ru
     folder = tmp_path_factory.mktemp("keys")
     request = Request(trials=2, out=folder / "runs")
     figure = replace(KEYS, cases=CASES, methods=METHODS, settings=SMALL)
-    groups = figure.runs(request)
+    groups = figure.create_runs(request)
     for run in (run for runs in groups for run in runs):
         fit_run(run)
-    figure.write([TrialGroup.of(runs) for runs in groups], request, folder)
+    figure.write([TrialGroup.from_runs(runs) for runs in groups], request, folder)
     return groups, json.loads((folder / "pays-keys.json").read_text()), (folder / "pays-keys.md").read_text()
 
 

@@ -15,7 +15,7 @@ from aggrevated_experiments.figures import Request, find_figure
 from aggrevated_experiments.where_it_pays import study_packing
 from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking
 from aggrevated_experiments.where_it_pays.simulators.packing import Packing
-from aggrevated_experiments.where_it_pays.study_packing import PACKING, beside_best_fit
+from aggrevated_experiments.where_it_pays.study_packing import PACKING, describe_best_fit_comparison
 from helpers.small_runs import fit_run
 
 SMALL = {"budget": 1200, "trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
@@ -28,13 +28,13 @@ EPISODES = 20
 def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
     folder = tmp_path_factory.mktemp("packing")
     request = Request(trials=2, out=folder / "runs")
-    groups = FIGURE.runs(request)
+    groups = FIGURE.create_runs(request)
     assert [len(runs) for runs in groups] == [2, 2]
     for run in (run for runs in groups for run in runs):
         fit_run(run)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(study_packing, "EPISODES", EPISODES)
-        FIGURE.write([TrialGroup.of(runs) for runs in groups], request, folder)
+        FIGURE.write([TrialGroup.from_runs(runs) for runs in groups], request, folder)
     return folder, json.loads((folder / "pays-packing.json").read_text())
 
 
@@ -86,6 +86,6 @@ def test_beside_best_fit_sentence_follows_from_the_intervals() -> None:
             "methods": [{"label": "X", "to_best_fit": {"difference": (low + high) / 2, "low": low, "high": high}}],
         }
 
-    said = beside_best_fit([make_case(12, -2.0, -1.0), make_case(20, -1.0, 0.5), make_case(40, 1.0, 2.0)])
+    said = describe_best_fit_comparison([make_case(12, -2.0, -1.0), make_case(20, -1.0, 0.5), make_case(40, 1.0, 2.0)])
     assert "X takes fewer with 12 (-1.50, -2.00 to -1.00) and more with 40 (+1.50, +1.00 to +2.00) items." in said
-    assert "X is not told apart." in beside_best_fit([make_case(20, -1.0, 0.5)])
+    assert "X is not told apart." in describe_best_fit_comparison([make_case(20, -1.0, 0.5)])

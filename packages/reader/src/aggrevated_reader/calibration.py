@@ -29,9 +29,9 @@ class HasExpectedCosts(Protocol):
     @property
     def costs(self) -> ExpectedCosts: ...
 
-    def wrong(self, observations: Tensor) -> Tensor: ...
+    def compute_wrong_arcs(self, observations: Tensor) -> Tensor: ...
 
-    def expected(self, observations: Array, mask: Array, actions: Array) -> ExpectedCostEstimates: ...
+    def estimate_costs(self, observations: Array, mask: Array, actions: Array) -> ExpectedCostEstimates: ...
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class ChoiceLog:
         q = np.where(parser.action_mask(rows), parser.expert.q(rows), np.inf)
         taken = found.actions[mask].astype(np.int64)
         costs = np.take_along_axis(q, taken[:, None], axis=1)[:, 0] - q.min(axis=1)
-        wrong = policy.wrong(torch.from_numpy(found.observations)).numpy()[mask]
-        expected = policy.expected(found.observations, mask, found.actions.astype(np.int64))
+        wrong = policy.compute_wrong_arcs(torch.from_numpy(found.observations)).numpy()[mask]
+        expected = policy.estimate_costs(found.observations, mask, found.actions.astype(np.int64))
         of_steps = ExpectedCostEstimates(
             expected.log_costs[mask], expected.doubt_logits[mask], expected.costs[mask], expected.doubts[mask]
         )
@@ -74,7 +74,7 @@ def calibrate_policy(policy: ReadingPolicy, parser: Parser, found: Trajectories)
     """Make it as sure as it was right in these parses, and about the names on these pages."""
     choices = ChoiceLog.of(policy, parser, found)
     policy.costs.calibrate(choices.expected, choices.costs, choices.wrong)
-    policy.correct_names(parser.chosen)
+    policy.calibrate_names(parser.chosen)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Bin:
     count: int
 
 
-def reliability(sure: Array, right: Array) -> tuple[list[Bin], float]:
+def compute_reliability(sure: Array, right: Array) -> tuple[list[Bin], float]:
     """(ten bins of sureness, those that hold something; the expected calibration error: the mean of |sure − right|)."""
     places = np.minimum((sure * BINS).astype(int), BINS - 1)
     bins = [
@@ -114,7 +114,7 @@ def reliability(sure: Array, right: Array) -> tuple[list[Bin], float]:
     return bins, sum(b.count * abs(b.sure - b.right) for b in bins) / max(len(sure), 1)
 
 
-def worst_tenth(expected: Array, lost: Array) -> float:
+def compute_worst_tenth_share(expected: Array, lost: Array) -> float:
     """The share of all losses that the tenth of the pages with the highest expected losses holds."""
     order = np.argsort(-expected, kind="stable")[: max(1, len(expected) // 10)]
     return float(lost[order].sum() / max(lost.sum(), 1e-9))
@@ -123,12 +123,12 @@ def worst_tenth(expected: Array, lost: Array) -> float:
 def measure_calibration(policy: HasExpectedCosts, parser: Parser, found: Trajectories) -> JsonDict:
     """How far its sureness can be trusted, for JSON."""
     choices = ChoiceLog.of(policy, parser, found)
-    bins, error = reliability(*choices.arcs)
+    bins, error = compute_reliability(*choices.arcs)
     expected, lost = choices.losses
     return {
         "calibration_error": error,
         "reliability": [[b.sure, b.right, b.count] for b in bins],
         "expected_loss": float(expected.sum()),
         "loss": float(lost.sum()),
-        "errors_in_most_doubtful_tenth": worst_tenth(expected, lost),
+        "errors_in_most_doubtful_tenth": compute_worst_tenth_share(expected, lost),
     }

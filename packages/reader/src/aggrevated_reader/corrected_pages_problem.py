@@ -17,16 +17,16 @@ import torch
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError
-from aggrevated.core.statistics import standard_error_of_ratio
+from aggrevated.core.statistics import estimate_standard_error_of_ratio
 from aggrevated.engines import Engine
 from aggrevated.parsing.dataset import compute_features
 from aggrevated.parsing.feature_cache import cache_key, load_or_compute
-from aggrevated.parsing.features.symbols import detailed_features
+from aggrevated.parsing.features.symbols import extract_detailed_features
 from aggrevated.parsing.pages.crohme import Files
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.problem import make_problem
-from aggrevated.parsing.scoring import UasScore, parse_greedily, predicted_heads, score_heads
+from aggrevated.parsing.scoring import UasScore, extract_predicted_heads, parse_greedily, score_heads
 from aggrevated.parsing.splits import Split, augment_page, exclude_strings
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.policies import Policy
@@ -39,14 +39,14 @@ from aggrevated_reader.dataset import PageArrays, attach_training_pages, make_la
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.learners.symbol_names import BYTES, CLASSES
-from aggrevated_reader.pages.corrected_files import files_in, read_folder
+from aggrevated_reader.pages.corrected_files import list_inkml_files, read_folder
 from aggrevated_reader.pages.generated import generate_pages
-from aggrevated_reader.splits import photographed
+from aggrevated_reader.splits import try_rasterize_and_trace
 
 # what a random number is for
-_HELD = 21
-_AGAIN = 22
-_PICTURE = 23
+_HOLD_OUT_STREAM = 21
+_REWRITING_STREAM = 22
+_PICTURE_STREAM = 23
 # generated pages: to learn from, to choose on, to report
 BESIDE = 1_500
 CHOSEN_ON = 150
@@ -54,9 +54,9 @@ REPORTED = 300
 # corrected pages with their copies, about: to learn from, to choose on
 OWN = 750
 OWN_CHOSEN_ON = 60
-MOST_COPIES = 150  # of one page
-ENOUGH = 20  # corrected pages, of which a tenth can be spared to choose on
-PICTURED = 0.2  # of the generated pages look as if read from a picture: the share that the reader learned from
+MAX_COPIES = 150  # of one page
+MIN_PAGES_TO_HOLD_OUT = 20  # corrected pages, of which a tenth can be spared to choose on
+PICTURED_FRACTION = 0.2  # of the generated pages look as if read from a picture: the share that the reader learned from
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class CorrectedPages:
     held_out: bool  # whether these are corrected pages that are not learned from, and not further copies
 
     @property
-    def learned(self) -> list[Page]:
+    def training_pages(self) -> list[Page]:
         """The corrected pages to learn from."""
         assert self.split.rewriting
         return self.split.rewriting
@@ -77,53 +77,53 @@ class CorrectedPages:
     @property
     def copies(self) -> int:
         """How often each of these is rewritten."""
-        return min(max(1, OWN // len(self.learned)), MOST_COPIES)
+        return min(max(1, OWN // len(self.training_pages)), MAX_COPIES)
 
     @property
     def originals(self) -> Array:
         """Which of all pages are the corrected ones, as they are."""
         last = len(self.split.train)
-        learned = np.arange(last - len(self.learned), last)
-        held = last + self.copies * len(self.learned) + np.arange(self.own if self.held_out else 0)
+        learned = np.arange(last - len(self.training_pages), last)
+        held = last + self.copies * len(self.training_pages) + np.arange(self.own if self.held_out else 0)
         return np.concatenate([learned, held])
 
 
 def load_corrected_pages(folder: str, seed: int) -> CorrectedPages:
     """The corrected pages of a folder, with generated ones beside them."""
-    return pages_of(folder, files_in(Path(folder)), seed)
+    return assemble_corrected_pages(folder, list_inkml_files(Path(folder)), seed)
 
 
 @lru_cache(maxsize=2)
-def pages_of(folder: str, files: Files, seed: int) -> CorrectedPages:
+def assemble_corrected_pages(folder: str, files: Files, seed: int) -> CorrectedPages:
     """The same of the files as they are."""
     found = read_folder(Path(folder)).pages
-    names = names_of(found)
-    order = np.random.default_rng([_HELD, seed]).permutation(len(found))
-    spared = len(found) // 10 if len(found) >= ENOUGH else 0
+    names = extend_class_names(found)
+    order = np.random.default_rng([_HOLD_OUT_STREAM, seed]).permutation(len(found))
+    spared = len(found) // 10 if len(found) >= MIN_PAGES_TO_HOLD_OUT else 0
     held = [found[i] for i in order[:spared]]
     learned = [found[i] for i in order[spared:]]
-    own = held or again(learned, seed)
+    own = held or rewrite_pages(learned, seed)
     train, validation, test = (
         generate_pages(count, 3 * seed + part) for part, count in enumerate((BESIDE, CHOSEN_ON, REPORTED))
     )
     train = exclude_strings(train, validation + test)
-    draw = np.random.default_rng([_PICTURE, seed])
-    train = [photographed(page, draw) if draw.random() < PICTURED else page for page in train]
+    draw = np.random.default_rng([_PICTURE_STREAM, seed])
+    train = [try_rasterize_and_trace(page, draw) if draw.random() < PICTURED_FRACTION else page for page in train]
     split = Split([*train, *learned], [*own, *validation], test, rewriting=learned)
     return CorrectedPages(split, names, len(own), held_out=bool(held))
 
 
-def again(pages: list[Page], seed: int) -> list[Page]:
+def rewrite_pages(pages: list[Page], seed: int) -> list[Page]:
     """The pages as the same hands might have written them at other times than those that are learned from."""
     times = max(1, OWN_CHOSEN_ON // len(pages))
     return [
-        augment_page(page, np.random.default_rng([_AGAIN, seed, time, place]))
+        augment_page(page, np.random.default_rng([_REWRITING_STREAM, seed, time, place]))
         for time in range(times)
         for place, page in enumerate(pages)
     ]
 
 
-def names_of(pages: tuple[Page, ...]) -> tuple[str, ...]:
+def extend_class_names(pages: tuple[Page, ...]) -> tuple[str, ...]:
     """The reader's names, in their places, and behind them those that only these pages have."""
     known = load_builtin_reader().classes
     for page in pages:
@@ -154,7 +154,7 @@ def describe_corrected_pages(folder: str, seed: int) -> list[str]:
     return [*lines, f"symbols that are new to the reader: {' '.join(new)}"] if new else lines
 
 
-def library_in(folder: str, seed: int) -> tuple[CorrectedPages, PageArrays]:
+def load_corrected_arrays(folder: str, seed: int) -> tuple[CorrectedPages, PageArrays]:
     """(the pages, all of them as arrays)."""
     pages = load_corrected_pages(folder, seed)
     split = pages.split
@@ -165,20 +165,23 @@ def library_in(folder: str, seed: int) -> tuple[CorrectedPages, PageArrays]:
     tensors = load_or_compute(
         key,
         lambda: compute_features(
-            split, pages.copies, detailed_features, lambda _: projection, make_label_encoder(pages.names)
+            split, pages.copies, extract_detailed_features, lambda _: projection, make_label_encoder(pages.names)
         ),
     )
     return pages, make_page_arrays(tensors, split, pages.names)
 
 
-def corrected_world(folder: str, seed: int) -> Problem:
+def make_corrected_pages_problem(folder: str, seed: int) -> Problem:
     """Where the reader in the package learns from the corrected pages of that folder."""
-    pages, arrays = library_in(folder, seed)
+    pages, arrays = load_corrected_arrays(folder, seed)
     system = load_builtin_reader().system
     parts = (arrays.validation[: pages.own], arrays.validation[pages.own :], pages.originals, arrays.test)
-    own, others, corrected, reported = (Sheets(Parser(arrays.corpus, part, True, system), arrays) for part in parts)
+    own, others, corrected, reported = (GoldPages(Parser(arrays.corpus, part, True, system), arrays) for part in parts)
     world = make_problem(
-        arrays, system, lambda _: Choosing(own, others), lambda policy: attach_training_pages(policy, arrays)
+        arrays,
+        system,
+        lambda _: CorrectedPagesEvaluator(own, others),
+        lambda policy: attach_training_pages(policy, arrays),
     )
     reader = {
         "reader": torch.tensor(
@@ -187,27 +190,27 @@ def corrected_world(folder: str, seed: int) -> Problem:
     }
     return replace(
         world,
-        test=Reporting(corrected, reported, arrays),
-        monitor=Watching(corrected, reported),
+        test=CorrectedPagesTestEvaluator(corrected, reported, arrays),
+        monitor=CorrectedPagesMonitor(corrected, reported),
         fingerprint={**world.fingerprint, **reader},
     )
 
 
 @dataclass(frozen=True)
-class Sheets:
+class GoldPages:
     """Pages to be read, with what is right."""
 
     parser: Parser
     arrays: PageArrays
 
-    def read(self, policy: Policy) -> Right:
+    def read(self, policy: Policy) -> SymbolCorrectness:
         """What the policy reads right of them."""
         assert isinstance(policy, ReadingPolicy)
         found = parse_greedily(policy, self.parser)
-        given = predicted_heads(found, self.parser)
+        given = extract_predicted_heads(found, self.parser)
         gold = self.parser.gold[:, 1:]
-        names, _ = policy.named(self.parser.chosen)
-        return Right(found, (given == gold)[gold != NO_SYMBOL], names == self._labels)
+        names, _ = policy.predict_names(self.parser.chosen)
+        return SymbolCorrectness(found, (given == gold)[gold != NO_SYMBOL], names == self._labels)
 
     @property
     def _labels(self) -> Array:
@@ -217,7 +220,7 @@ class Sheets:
 
 
 @dataclass(frozen=True)
-class Right:
+class SymbolCorrectness:
     """What is right of what was read, symbol by symbol."""
 
     found: Trajectories
@@ -225,7 +228,7 @@ class Right:
     names: Array  # bool [Σn]
 
     @property
-    def both(self) -> float:
+    def joint_accuracy(self) -> float:
         """The share of symbols with the right head and the right name."""
         return float((self.heads & self.names).mean())
 
@@ -235,15 +238,15 @@ class Right:
 
 
 @dataclass(frozen=True)
-class Choosing:
+class CorrectedPagesEvaluator:
     """The share of symbols with the right head and the right name: the mean of that on pages by the hands that are
     learned from, and that on generated pages.
 
     The policy is corrected to be as sure as it is right on generated pages: the others are too well known to it.
     """
 
-    own: Sheets
-    others: Sheets
+    own: GoldPages
+    others: GoldPages
 
     def with_engine(self, engine: Engine) -> Self:
         """Itself: what it corrects is here."""
@@ -255,15 +258,15 @@ class Choosing:
         others = self.others.read(policy)
         calibrate_policy(policy, self.others.parser, others.found)
         steps = own.found.simulator_steps + others.found.simulator_steps
-        return ValidationScore(float((own.both + others.both) / 2), steps)
+        return ValidationScore(float((own.joint_accuracy + others.joint_accuracy) / 2), steps)
 
 
 @dataclass(frozen=True)
-class Watching:
+class CorrectedPagesMonitor:
     """Heads and names on the corrected pages, as they are, and on generated test pages, which no choice looks at."""
 
-    corrected: Sheets
-    reported: Sheets
+    corrected: GoldPages
+    reported: GoldPages
 
     def __call__(self, policy: Policy) -> dict[str, float]:
         return self.corrected.read(policy).to_dict("corrected_") | self.reported.read(policy).to_dict("test_")
@@ -288,23 +291,23 @@ class CorrectedScore(UasScore):
 
 
 @dataclass(frozen=True)
-class Reporting:
+class CorrectedPagesTestEvaluator:
     """How good a policy is, beside the reader in the package."""
 
-    corrected: Sheets
-    reported: Sheets
+    corrected: GoldPages
+    reported: GoldPages
     arrays: PageArrays
 
     def __call__(self, policy: Policy) -> CorrectedScore:
         parser = self.reported.parser
         (corrected, reported) = self._read(policy)
-        before = self._read(self._before)
-        whole = score_heads(predicted_heads(reported.found, parser), parser)
+        before = self._read(self._builtin_reader)
+        whole = score_heads(extract_predicted_heads(reported.found, parser), parser)
         lengths = parser.corpus.lengths[parser.chosen]
         right = np.add.reduceat(reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64)
         found: dict[str, Any] = {
-            **{**vars(whole), "test_return": reported.both, "ratio": reported.both},
-            "test_standard_error": standard_error_of_ratio(right, lengths),
+            **{**vars(whole), "test_return": reported.joint_accuracy, "ratio": reported.joint_accuracy},
+            "test_standard_error": estimate_standard_error_of_ratio(right, lengths),
             "names": float(reported.names.mean()),
             **corrected.to_dict("corrected_"),
             **before[0].to_dict("before_corrected_"),
@@ -312,11 +315,11 @@ class Reporting:
         }
         return CorrectedScore(**found, corrected_sets=len(self.corrected.parser.chosen))
 
-    def _read(self, policy: Policy) -> tuple[Right, Right]:
+    def _read(self, policy: Policy) -> tuple[SymbolCorrectness, SymbolCorrectness]:
         return self.corrected.read(policy), self.reported.read(policy)
 
     @property
-    def _before(self) -> Policy:
+    def _builtin_reader(self) -> Policy:
         """The reader in the package, which now reads these pages."""
         policy = copy.deepcopy(load_builtin_reader())
         names = policy.names

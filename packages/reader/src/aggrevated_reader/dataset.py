@@ -13,19 +13,19 @@ from aggrevated.engines import Engine
 from aggrevated.parsing.dataset import Dataset, compute_features, make_corpus, split_indices
 from aggrevated.parsing.feature_cache import cache_key, load_or_compute
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import detailed_features
+from aggrevated.parsing.features.symbols import extract_detailed_features
 from aggrevated.parsing.problem import Monitor
 from aggrevated.parsing.splits import Split
 from aggrevated.policies import Policy
 from aggrevated.storage import digest_tensors
-from aggrevated_reader.learners.reading_policy import COMPONENTS, FITTED, ReadingPolicy, projection_of
-from aggrevated_reader.learners.symbol_names import choose_class_names, symbol_class_indices
+from aggrevated_reader.learners.reading_policy import COMPONENTS, FITTED, ReadingPolicy, fit_projection
+from aggrevated_reader.learners.symbol_names import choose_class_names, encode_labels
 from aggrevated_reader.splits import load_reader_split
 
 
 def make_label_encoder(names: tuple[str, ...]) -> Callable[[Sequence[str]], Array]:
     """Which of these classes each symbol is."""
-    return partial(symbol_class_indices, names=names)
+    return partial(encode_labels, names=names)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ def load_page_arrays(crohme: str, sets: int, data_seed: int, warps: int, picture
     counts = len(split.train), len(split.validation), len(split.rewriting or ())
     key = cache_key(every, "library", *counts, warps, COMPONENTS, FITTED, names)
     tensors = load_or_compute(
-        key, lambda: compute_features(split, warps, detailed_features, projection_of, make_label_encoder(names))
+        key,
+        lambda: compute_features(split, warps, extract_detailed_features, fit_projection, make_label_encoder(names)),
     )
     return make_page_arrays(tensors, split, names)
 
@@ -90,6 +91,6 @@ class NamesMonitor:
 
     def __call__(self, policy: Policy) -> dict[str, float]:
         assert isinstance(policy, ReadingPolicy)
-        names, _ = policy.named(self.pages.test)
+        names, _ = policy.predict_names(self.pages.test)
         first = int(self.pages.corpus.lengths[: self.pages.test[0]].sum())  # the test pages are the last
         return self.monitor(policy) | {"test_names": float((names == self.pages.labels[first:]).mean())}

@@ -7,24 +7,24 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import standard_error_of_ratio
-from aggrevated.parsing.features.symbols import detailed_features
+from aggrevated.core.statistics import estimate_standard_error_of_ratio
+from aggrevated.parsing.features.symbols import extract_detailed_features
 from aggrevated.parsing.pages.algebra import BAR, RELATIONS
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import (
     KindScore,
+    extract_predicted_heads,
+    get_symbol_label,
     parse_greedily,
-    predicted_heads,
+    score_by_kind,
     score_heads,
-    scores_by_kind,
-    symbol_label,
 )
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.storage import JsonDict
 from aggrevated_reader.calibration import measure_calibration
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
-from aggrevated_reader.learners.symbol_names import symbol_class_indices
+from aggrevated_reader.learners.symbol_names import encode_labels
 
 
 def evaluate_reader(
@@ -34,28 +34,36 @@ def evaluate_reader(
 
     `named`: what it is measured by is the share of symbols with the right head and the right name, not of heads alone.
     """
-    parser = shown(policy, pages)
+    parser = prepare_gold_parser(policy, pages)
     found = parse_greedily(policy, parser)
-    heads = predicted_heads(found, parser)
-    names, _ = policy.named(np.arange(len(pages)))
-    right = names == symbol_class_indices([label for page in pages for label in page.symbols], policy.classes)
+    heads = extract_predicted_heads(found, parser)
+    names, _ = policy.predict_names(np.arange(len(pages)))
+    right = names == encode_labels([label for page in pages for label in page.symbols], policy.classes)
     kinds = {name: np.array([test(page) for page in pages]) for name, test in KINDS.items()}
     if core:
         kinds |= {"core": np.array(core), "not core": ~np.array(core)}
-    groups = {name: group(parser, heads, right, which) for name, which in kinds.items() if which.any()}
-    whole = {"names": float(right.mean()), "by_page": groups, "by_symbol": scores_by_kind(pages, heads, symbol_label)}
-    facts = score_heads(heads, parser).to_dict() | (with_names(parser, heads, right) if named else {})
+    groups = {name: score_group(parser, heads, right, which) for name, which in kinds.items() if which.any()}
+    whole = {
+        "names": float(right.mean()),
+        "by_page": groups,
+        "by_symbol": score_by_kind(pages, heads, get_symbol_label),
+    }
+    facts = score_heads(heads, parser).to_dict() | (score_with_names(parser, heads, right) if named else {})
     return facts | whole | measure_calibration(policy, parser, found)
 
 
-def with_names(parser: Parser, heads: Array, right: Array) -> JsonDict:
+def score_with_names(parser: Parser, heads: Array, right: Array) -> JsonDict:
     """What stands for UAS where names count, too; `right` [Σn] tells which are."""
     gold = parser.gold[:, 1:]
     lengths = parser.corpus.lengths[parser.chosen]
     both = (heads == gold)[gold != NO_SYMBOL] & right
     of_pages = np.add.reduceat(both, np.cumsum(lengths) - lengths, dtype=np.int64)
     share = float(both.mean())
-    return {"test_return": share, "ratio": share, "test_standard_error": standard_error_of_ratio(of_pages, lengths)}
+    return {
+        "test_return": share,
+        "ratio": share,
+        "test_standard_error": estimate_standard_error_of_ratio(of_pages, lengths),
+    }
 
 
 class GroupScore(KindScore):
@@ -66,7 +74,7 @@ class GroupScore(KindScore):
     pages: int
 
 
-def group(parser: Parser, heads: Array, right: Array, which: Array) -> GroupScore:
+def score_group(parser: Parser, heads: Array, right: Array, which: Array) -> GroupScore:
     """Of the pages `which` [P]."""
     lengths = parser.corpus.lengths[parser.chosen]
     wanted = (np.arange(heads.shape[1]) < lengths[:, None]) & which[:, None]
@@ -91,10 +99,10 @@ KINDS: dict[str, Callable[[Page], bool]] = {
 }
 
 
-def shown(policy: ReadingPolicy, pages: Sequence[Page]) -> Parser:
+def prepare_gold_parser(policy: ReadingPolicy, pages: Sequence[Page]) -> Parser:
     """The parser of these pages, which the policy now reads, with the answers."""
-    corpus = Corpus.of(pages)
-    labels = symbol_class_indices([label for page in pages for label in page.symbols], policy.classes)
-    policy.with_pages(policy.projection(detailed_features(pages)), corpus.lengths)
+    corpus = Corpus.from_pages(pages)
+    labels = encode_labels([label for page in pages for label in page.symbols], policy.classes)
+    policy.with_pages(policy.projection(extract_detailed_features(pages)), corpus.lengths)
     policy.with_answers(labels, np.concatenate([page.heads for page in pages]))
     return Parser(corpus, np.arange(len(pages)), in_order=True, system=policy.system)

@@ -15,18 +15,18 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.hardware import single_thread
-from aggrevated.parsing.features.symbols import detailed_features
+from aggrevated.parsing.features.symbols import extract_detailed_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import parse_greedily, predicted_heads
+from aggrevated.parsing.scoring import extract_predicted_heads, parse_greedily
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.storage import JsonDict
 from aggrevated_reader.learners.expected_cost import ExpectedCostEstimates
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
-from aggrevated_reader.learners.shipped_reader import SHIPPED as SHIPPED
+from aggrevated_reader.learners.shipped_reader import BUILTIN_READER_FILE as BUILTIN_READER_FILE
 from aggrevated_reader.transcript import Transcript
 
-AT_ONCE = 200  # pages
+BATCH_SIZE = 200  # pages
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PageReading:
     @property
     def lines(self) -> list[int]:
         """The line of each symbol, from 1."""
-        return self.transcript.line_of
+        return self.transcript.line_numbers
 
     def to_dict(self) -> JsonDict:
         """All of it, for JSON."""
@@ -101,42 +101,42 @@ class LoadedReader:
         order = sorted(range(len(pages)), key=lambda place: len(pages[place]))
         found: dict[int, PageReading] = {}
         with single_thread():
-            for first in range(0, len(order), AT_ONCE):  # alike in length, so that little is padding
-                some = order[first : first + AT_ONCE]
+            for first in range(0, len(order), BATCH_SIZE):  # alike in length, so that little is padding
+                some = order[first : first + BATCH_SIZE]
                 found |= zip(some, self._read([pages[place] for place in some]), strict=True)
         return [found[place] for place in range(len(pages))]
 
     def _read(self, pages: Sequence[Page]) -> Iterator[PageReading]:
         """Of pages that all go at once; those without a symbol come first, and there is nothing to read on them."""
         empty = [page for page in pages if not len(page)]
-        yield from (nothing(page) for page in empty)
+        yield from (make_empty_reading(page) for page in empty)
         pages = pages[len(empty) :]
         if not pages:
             return
         policy = self.policy
         lengths = np.array([len(page) for page in pages])
-        policy.with_pages(policy.projection(detailed_features(pages)), lengths)
-        parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=policy.system)
+        policy.with_pages(policy.projection(extract_detailed_features(pages)), lengths)
+        parser = Parser(Corpus.from_pages(pages), np.arange(len(pages)), in_order=True, system=policy.system)
         parsed = parse_greedily(policy, parser)
-        expected, number, likely = policy.all_said(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
-        heads = predicted_heads(parsed, parser)
-        sure, losses = sureness(expected, parsed, parser)
+        expected, number, likely = policy.predict_all(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
+        heads = extract_predicted_heads(parsed, parser)
+        sure, losses = estimate_confidence(expected, parsed, parser)
         names = policy.classes
         ends = np.cumsum(lengths)
         for place, (page, n, end) in enumerate(zip(pages, lengths, ends, strict=True)):
             own = slice(end - n, end)
             labels = tuple(names[k] for k in number[own])
             whole, certain = attach_headless_to_root(heads[place, :n], sure[place, :n])
-            strokes = numbered(page)
+            strokes = list_stroke_numbers(page)
             yield PageReading(
                 page.symbols, labels, likely[own], whole, certain, float(losses[place]), page.boxes, strokes
             )
 
-    def parser_of(self, page: Page) -> tuple[ReadingPolicy, Parser]:
+    def make_parser(self, page: Page) -> tuple[ReadingPolicy, Parser]:
         """(the policy, with the page before it; the page's parser)."""
         policy = self.policy
-        policy.with_pages(policy.projection(detailed_features([page])), np.array([len(page)]))
-        return policy, Parser(Corpus.of([page]), np.arange(1), in_order=True, system=policy.system)
+        policy.with_pages(policy.projection(extract_detailed_features([page])), np.array([len(page)]))
+        return policy, Parser(Corpus.from_pages([page]), np.arange(1), in_order=True, system=policy.system)
 
     @property
     def metadata(self) -> JsonDict:
@@ -148,15 +148,15 @@ class LoadedReader:
         self.policy.save(path)
 
     @classmethod
-    def load(cls, path: Path | str = SHIPPED) -> LoadedReader:
+    def load(cls, path: Path | str = BUILTIN_READER_FILE) -> LoadedReader:
         """The reader in a file that `save` or `aggrevated export` wrote, or the one that is in the package."""
         return cls(ReadingPolicy.load(path))
 
 
-def sureness(expected: ExpectedCostEstimates, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
+def estimate_confidence(expected: ExpectedCostEstimates, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
     """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
     sure = np.zeros((parsed.count, parser.corpus.most))
-    for action, arc in enumerate(parser.system.makes):
+    for action, arc in enumerate(parser.system.action_arcs):
         lane, t = np.nonzero(parsed.mask & (parsed.actions == action))
         if arc is not None:
             dependent = parsed.observations[lane, t, 1 + arc[0]].astype(int)
@@ -165,7 +165,7 @@ def sureness(expected: ExpectedCostEstimates, parsed: Trajectories, parser: Pars
     return sure, np.minimum(losses, parser.corpus.lengths[parser.chosen])
 
 
-def nothing(page: Page) -> PageReading:
+def make_empty_reading(page: Page) -> PageReading:
     """Of a page without a symbol."""
     none = np.zeros(0)
     return PageReading((), (), none, none.astype(int), none, 0.0, page.boxes, ())
@@ -189,7 +189,7 @@ def attach_headless_to_root(heads: Array, sure: Array) -> tuple[Array, Array]:
     return heads, sure
 
 
-def numbered(page: Page) -> tuple[tuple[int, ...], ...]:
+def list_stroke_numbers(page: Page) -> tuple[tuple[int, ...], ...]:
     """The numbers of each symbol's strokes, as they come."""
     counts = [len(strokes) for strokes in page.ink]
     firsts = np.cumsum([0, *counts])

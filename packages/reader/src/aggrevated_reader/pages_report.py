@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from aggrevated.core.errors import AggrevatedError, DataError, UsageError
-from aggrevated.parsing.pages.page import Page, boxes_of
+from aggrevated.parsing.pages.page import Page, compute_boxes
 from aggrevated.storage import JsonDict, reraise_storage_errors
 from aggrevated_reader.pictures.image import ENDINGS
 from aggrevated_reader.pictures.segmentation import SegmentedPage, segment_page
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from aggrevated.training.run_folder import Run
     from aggrevated_reader.page_reader import PageReading
 
-AT_ONCE = 50  # pages that are read before any is given
-MOST_FILES = 1_000_000  # in folders
-STRANGE = 0.5  # mean confidence in the names of symbols: what is below is no handwriting that it knows
-LOST = 0.4  # of the heads: where more are expected to be wrong, the tree says nothing
+BATCH_SIZE = 50  # pages that are read before any is given
+MAX_FILES = 1_000_000  # in folders
+MIN_LABEL_CONFIDENCE = 0.5  # mean confidence in the names of symbols: what is below is no handwriting that it knows
+MAX_EXPECTED_LOSS = 0.4  # of the heads: where more are expected to be wrong, the tree says nothing
 
 
-class Reads(Protocol):
+class ReaderModel(Protocol):
     """Who reads pages."""
 
     def read(self, pages: Sequence[Page]) -> list[PageReading]:
         """What is on these pages."""
         ...
 
-    def parser_of(self, page: Page) -> tuple[Policy, Parser]:
+    def make_parser(self, page: Page) -> tuple[Policy, Parser]:
         """(a policy that has the page before it, its parser)."""
         ...
 
@@ -72,9 +72,9 @@ class ParsedPage:
         count = len(self.reading.labels)
         found = list(self.seen.doubts)
         known = float(np.mean(self.reading.label_confidence)) if count else 1.0
-        if known < STRANGE:
+        if known < MIN_LABEL_CONFIDENCE:
             found.append(f"its symbols look like none that are known (sure of {known:.0%})")
-        if self.reading.expected_loss > LOST * count:
+        if self.reading.expected_loss > MAX_EXPECTED_LOSS * count:
             found.append(f"{self.reading.expected_loss:.0f} of its {count} heads are expected to be wrong")
         return tuple(found)
 
@@ -88,14 +88,14 @@ class ParsedPage:
         facts: JsonDict = {"file": str(self.file)} | self.reading.to_dict() | {"doubts": list(self.doubts)}
         for place, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
             symbol["strokes"] = list(self.seen.stroke_ids[place]) if self.seen.stroke_ids else math.nan
-            (box,) = boxes_of([self.seen.in_picture(np.concatenate(strokes))])
+            (box,) = compute_boxes([self.seen.map_to_picture(np.concatenate(strokes))])
             symbol["box"] = [round(float(edge), 2) for edge in box]
-            for name in [name for name, value in symbol.items() if unknown(value)]:
+            for name in [name for name, value in symbol.items() if is_unknown(value)]:
                 del symbol[name]
-        return {name: value for name, value in facts.items() if not unknown(value)}
+        return {name: value for name, value in facts.items() if not is_unknown(value)}
 
 
-def unknown(value: object) -> bool:
+def is_unknown(value: object) -> bool:
     """Whether it is a number that nobody knows."""
     return isinstance(value, float) and math.isnan(value)
 
@@ -104,14 +104,14 @@ def unknown(value: object) -> bool:
 class PageReader:
     """Reads files."""
 
-    reads: Reads
+    reads: ReaderModel
     metadata: JsonDict = field(default_factory=dict)
 
     def parse(self, file: Path | str) -> ParsedPage:
         """The page in one file: InkML, a picture or a PDF. A `DataError` where there is none."""
-        return self.understood(Path(file), segment_page(Path(file)))
+        return self.parse_segmented(Path(file), segment_page(Path(file)))
 
-    def understood(self, file: Path, seen: SegmentedPage) -> ParsedPage:
+    def parse_segmented(self, file: Path, seen: SegmentedPage) -> ParsedPage:
         """The page that was seen in a file."""
         return ParsedPage(file, seen, self.reads.read([seen.page])[0])
 
@@ -119,8 +119,8 @@ class PageReader:
         """The page in each file, in their order; for one that cannot be read, the error that says why."""
         waiting: list[tuple[Path, SegmentedPage | AggrevatedError]] = []
         for file in files:
-            waiting.append((file, seen_or_not(file)))
-            if len(waiting) == AT_ONCE:
+            waiting.append((file, try_segment_page(file)))
+            if len(waiting) == BATCH_SIZE:
                 yield from self._read(waiting)
                 waiting = []
         yield from self._read(waiting)
@@ -133,7 +133,7 @@ class PageReader:
             yield ParsedPage(file, seen, next(readings)) if isinstance(seen, SegmentedPage) else seen
 
 
-def seen_or_not(file: Path) -> SegmentedPage | AggrevatedError:
+def try_segment_page(file: Path) -> SegmentedPage | AggrevatedError:
     """What is in a file, or why it cannot be read."""
     try:
         return segment_page(file)
@@ -144,16 +144,16 @@ def seen_or_not(file: Path) -> SegmentedPage | AggrevatedError:
 def load_reader(source: Path | str | None = None) -> PageReader:
     """The reader that comes with the package; or that of a file, or of the folder of a run."""
     from aggrevated.training.run_folder import list_runs
-    from aggrevated_reader.page_reader import SHIPPED, LoadedReader
+    from aggrevated_reader.page_reader import BUILTIN_READER_FILE, LoadedReader
 
-    path = SHIPPED if source is None else Path(source)
+    path = BUILTIN_READER_FILE if source is None else Path(source)
     if path.is_dir():
-        return of_run(list_runs(path)[0])
+        return load_run_reader(list_runs(path)[0])
     reader = LoadedReader.load(path)
     return PageReader(reader, reader.metadata)
 
 
-def of_run(run: Run) -> PageReader:
+def load_run_reader(run: Run) -> PageReader:
     """Whoever was trained there."""
     from aggrevated.parsing.problem import AlgebraProblemSettings
     from aggrevated_reader.learners.reading_policy import ReadingPolicy
@@ -164,11 +164,11 @@ def of_run(run: Run) -> PageReader:
     policy = run.policy
     if isinstance(policy, ReadingPolicy):
         return PageReader(LoadedReader(policy))
-    return PageReader(TreesOnly(run.config.problem, policy))
+    return PageReader(TreeOnlyReader(run.config.problem, policy))
 
 
 @dataclass(frozen=True)
-class TreesOnly:
+class TreeOnlyReader:
     """A policy of the paper's, which knows no names and not how sure it is."""
 
     problem: object  # Algebra
@@ -179,21 +179,23 @@ class TreesOnly:
         return [self._read(page) for page in pages]
 
     def _read(self, page: Page) -> PageReading:
-        from aggrevated_reader.page_reader import PageReading, attach_headless_to_root, numbered
+        from aggrevated_reader.page_reader import PageReading, attach_headless_to_root, list_stroke_numbers
 
         unsure = np.full(len(page), np.nan)
-        heads, _ = attach_headless_to_root(frames_of(*self.parser_of(page))[-1][0], unsure)
-        return PageReading(page.symbols, page.symbols, unsure, heads, unsure, math.nan, page.boxes, numbered(page))
+        heads, _ = attach_headless_to_root(list_frames(*self.make_parser(page))[-1][0], unsure)
+        return PageReading(
+            page.symbols, page.symbols, unsure, heads, unsure, math.nan, page.boxes, list_stroke_numbers(page)
+        )
 
-    def parser_of(self, page: Page) -> tuple[Policy, Parser]:
+    def make_parser(self, page: Page) -> tuple[Policy, Parser]:
         """The policy, with the page before it."""
         from aggrevated.parsing.problem import AlgebraProblemSettings
 
         assert isinstance(self.problem, AlgebraProblemSettings)
-        return self.policy, self.problem.parser_of(self.policy, [page])
+        return self.policy, self.problem.make_parser(self.policy, [page])
 
 
-def frames_of(policy: Policy, parser: Parser) -> list[Frame]:
+def list_frames(policy: Policy, parser: Parser) -> list[Frame]:
     """The configurations on the way through the parser's first page, for a drawing; the last has all heads."""
     from aggrevated.core.hardware import single_thread
     from aggrevated.core.rng import SeedPurpose, derive_seeds
@@ -214,13 +216,13 @@ def frames_of(policy: Policy, parser: Parser) -> list[Frame]:
     return frames
 
 
-def some(frames: Sequence[Frame], count: int = 6) -> list[Frame]:
+def select_frames(frames: Sequence[Frame], count: int = 6) -> list[Frame]:
     """So many of the frames, evenly spaced, the last among them."""
     chosen = np.unique(np.linspace(0, len(frames) - 1, count + 1).round().astype(int)[1:])
     return [frames[place] for place in chosen]
 
 
-def arcs_of(parsed: ParsedPage) -> list[str]:
+def format_arcs(parsed: ParsedPage) -> list[str]:
     """A line for each symbol, for people; with its name and how sure the head is, where that is known."""
     reading = parsed.reading
     names = ["ROOT", *("" if label == "?" else label for label in reading.labels)]
@@ -232,26 +234,26 @@ def arcs_of(parsed: ParsedPage) -> list[str]:
     return lines
 
 
-def files_in(paths: Sequence[Path]) -> list[Path]:
+def find_page_files(paths: Sequence[Path]) -> list[Path]:
     """The files, and those of the folders among them that have the ending of one that can be read."""
     found: list[Path] = []
     for path in paths:
         with reraise_storage_errors(path):
             path.stat()  # what was named has to be there
             inside = (one for one in path.rglob("*") if one.suffix.lower() in (*ENDINGS, ".inkml") and one.is_file())
-            found += sorted(islice(inside, MOST_FILES + 1)) if path.is_dir() else [path]
-        if len(found) > MOST_FILES:
-            raise DataError(f"there are more than {MOST_FILES:,} files in these folders; give fewer at a time")
+            found += sorted(islice(inside, MAX_FILES + 1)) if path.is_dir() else [path]
+        if len(found) > MAX_FILES:
+            raise DataError(f"there are more than {MAX_FILES:,} files in these folders; give fewer at a time")
     if not found:
         raise DataError(f"{paths[0]} holds no picture, PDF or InkML; give a folder that does")
     return found
 
 
-def counted(errors: Sequence[tuple[Path, AggrevatedError]]) -> Counter[str]:
+def count_failures(errors: Sequence[tuple[Path, AggrevatedError]]) -> Counter[str]:
     """How many files could not be read, by the reason, without what is particular to a file."""
-    return Counter(reason(file, error) for file, error in errors)
+    return Counter(extract_reason(file, error) for file, error in errors)
 
 
-def reason(file: Path, error: AggrevatedError) -> str:
+def extract_reason(file: Path, error: AggrevatedError) -> str:
     """Why, without the file's name and the remedy."""
     return str(error).replace(f"{file}: ", "").replace(str(file), "it").split(";")[0]

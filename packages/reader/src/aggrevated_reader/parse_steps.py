@@ -33,7 +33,7 @@ def list_parse_steps(policy: Policy, parser: Parser, known: bool) -> list[JsonDi
     with single_thread():
         found = parse_greedily(policy, parser)
         length = int(found.mask[0].sum())
-        likely = likely_of(policy, found)[:length]
+        likely = compute_action_probabilities(policy, found)[:length]
         states = found.states[0, :length]
         legal = parser.action_mask(found.states[0, :length])
         last, _, _ = parser.step(states[-1:], found.actions[:1, length - 1])
@@ -51,8 +51,8 @@ def list_parse_steps(policy: Policy, parser: Parser, known: bool) -> list[JsonDi
                 if legal[t, a]:
                     transition |= {"cost_to_go": int(costs[t, a]), "costs": int(costs[t, a] - least)}
         taken = names[int(found.actions[0, t])]
-        steps.append(configuration(states[t], parser) | {"taken": taken, "transitions": transitions})
-    return [*steps, configuration(last[0], parser) | {"taken": "", "transitions": []}]
+        steps.append(extract_configuration(states[t], parser) | {"taken": taken, "transitions": transitions})
+    return [*steps, extract_configuration(last[0], parser) | {"taken": "", "transitions": []}]
 
 
 def has_gold_heads(page: Page) -> bool:
@@ -60,34 +60,34 @@ def has_gold_heads(page: Page) -> bool:
     return bool((page.heads != 0).any()) or (len(page) == 1 and page.symbols != (NAMELESS,))
 
 
-def in_lines(steps: Sequence[JsonDict], labels: Sequence[str]) -> list[str]:
+def format_steps(steps: Sequence[JsonDict], labels: Sequence[str]) -> list[str]:
     """A line for each step, for people: the transition taken, how likely it was, what it costs, stack and buffer."""
     names = ["ROOT", *labels]
     lines = []
     for number, step in enumerate(steps):
-        said = next((odds_of(one) for one in step["transitions"] if one["name"] == step["taken"]), "")
+        said = next((format_odds(one) for one in step["transitions"] if one["name"] == step["taken"]), "")
         stack = " ".join(names[place] for place in step["stack"])
         buffer = " ".join(names[step["buffer"] :]) if step["buffer"] else ""
         lines.append(f"{number:3d} {step['taken'] or 'end':<8}{said:<22} {stack} | {buffer}".rstrip())
     return lines
 
 
-def odds_of(transition: JsonDict) -> str:
+def format_odds(transition: JsonDict) -> str:
     """How likely it was and, if that is known, how many arcs it costs."""
     costs = transition.get("costs")
     return f"{transition['probability']:.1%}" + ("" if costs is None else f", costs {costs}")
 
 
-def configuration(state: Array, parser: Parser) -> JsonDict:
+def extract_configuration(state: Array, parser: Parser) -> JsonDict:
     """Stack, first of the buffer (0 where it is empty) and heads so far (-1 where there is none), by number."""
     view = ConfigurationView(state[None, CONFIGURATION])
-    first = 0 if view.buffer_is_empty[0] else int(view.b[0])
+    first = 0 if view.is_buffer_empty[0] else int(view.b[0])
     heads = parser.heads(state[None])[0][: int(view.n[0])]
     return {"stack": np.flatnonzero(view.on_stack[0]).tolist(), "buffer": first, "heads": heads.tolist()}
 
 
 @torch.no_grad()
-def likely_of(policy: Policy, found: Trajectories) -> Array:
+def compute_action_probabilities(policy: Policy, found: Trajectories) -> Array:
     """[T, A]: π(a | o₁ … o_t) along the first of the trajectories."""
     given = (torch.from_numpy(array[:1]) for array in (found.observations, found.mask, found.action_mask))
     distribution = policy.distribution(*given)

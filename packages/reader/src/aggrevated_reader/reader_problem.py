@@ -19,7 +19,7 @@ from aggrevated.core.settings import (
     SelectedComponents,
     at_least,
     check_setting,
-    declared_settings,
+    get_declared_settings,
     setting,
     to_flag,
 )
@@ -39,23 +39,27 @@ from aggrevated.policies import Policy
 from aggrevated.problems import EvaluationSettings, Problem, ProblemSettings
 from aggrevated.storage import JsonDict
 from aggrevated_reader.calibration import CalibratingEvaluator
-from aggrevated_reader.corrected_pages_problem import corrected_world, describe_corrected_pages, load_corrected_pages
+from aggrevated_reader.corrected_pages_problem import (
+    describe_corrected_pages,
+    load_corrected_pages,
+    make_corrected_pages_problem,
+)
 from aggrevated_reader.dataset import NamesMonitor, attach_training_pages, load_page_arrays
 from aggrevated_reader.evaluation import evaluate_reader as evaluate_reader
-from aggrevated_reader.evaluation import shown
+from aggrevated_reader.evaluation import prepare_gold_parser
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 from aggrevated_reader.learners.shipped_reader import load_builtin_reader
-from aggrevated_reader.pages.corrected_files import read_folder as corrected_in
+from aggrevated_reader.pages.corrected_files import read_folder as read_corrected_folder
 from aggrevated_reader.splits import load_reader_split
 
 CORRECTED = "Corrected pages: a folder of InkML files as 'draw' saves them."
 
 
-def named_folders(crohme: str, pages: str) -> list[Folder]:
+def find_evaluation_folders(crohme: str, pages: str) -> list[Folder]:
     """The folder of real ink or of corrected pages that is named; none where neither is."""
     if crohme and pages:
         raise UsageError("--crohme and --corrected-pages name different pages; give one of them")
-    return [corrected_in(Path(pages))] if pages else find_named_folders(crohme)
+    return [read_corrected_folder(Path(pages))] if pages else find_named_folders(crohme)
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class ReaderEvaluationSettings(EvaluationSettings):
     def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
         """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
         assert isinstance(world, ReaderProblemSettings) and isinstance(policy, ReadingPolicy)
-        folders = named_folders(self.crohme, self.corrected_pages)
+        folders = find_evaluation_folders(self.crohme, self.corrected_pages)
         if not folders:
             return evaluate_reader(policy, world.split().test, named=bool(world.corrected_pages))
         core = () if self.corrected_pages else folders[0].core
@@ -105,12 +109,12 @@ class ReaderProblemSettings(AlgebraProblemSettings):
                 "--single-writer has no effect on pages in many hands; leave it out", "single_writer"
             )
         if self.corrected_pages:
-            return self.with_pages(given)
+            return self._fill_corrected_pages(given)
         return replace(self, crohme=os.path.realpath(self.crohme)) if self.crohme else self
 
-    def with_pages(self, given: Container[str]) -> Self:
+    def _fill_corrected_pages(self, given: Container[str]) -> Self:
         """The same for corrected pages, whose folder is found again from everywhere."""
-        for name in declared_settings(type(self)):
+        for name in get_declared_settings(type(self)):
             if name in given and name not in ("corrected_pages", "data_seed", "transition_system"):
                 idle = f"{to_flag(name)} has no effect on corrected pages"
                 raise UnusedSettingError(f"{idle}; leave --corrected-pages out, or leave it out", name)
@@ -157,13 +161,13 @@ class ReaderProblemSettings(AlgebraProblemSettings):
             return load_corrected_pages(self.corrected_pages, self.data_seed).split
         return load_reader_split(self.crohme, self.generated_pages, self.data_seed, self.rasterized_fraction)
 
-    def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
+    def make_parser(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         assert isinstance(policy, ReadingPolicy)
-        return shown(policy, pages)
+        return prepare_gold_parser(policy, pages)
 
     def build(self, seed: int) -> Problem:
         if self.corrected_pages:
-            return corrected_world(self.corrected_pages, self.data_seed)
+            return make_corrected_pages_problem(self.corrected_pages, self.data_seed)
         pages = load_page_arrays(
             self.crohme, self.generated_pages, self.data_seed, self.augmented_copies, self.rasterized_fraction
         )

@@ -10,7 +10,7 @@ from aggrevated.parsing.splits import Split, drop_long_pages, exclude_strings, l
 from aggrevated_reader.pages.generated import generate_pages
 from aggrevated_reader.pictures.rasterize_roundtrip import rasterize_and_trace
 
-_PICTURE = 14  # what a random number is for
+_PICTURE_STREAM = 14  # what a random number is for
 HELD = 500  # generated pages to choose on, and to report, at most
 
 
@@ -34,12 +34,12 @@ def load_reader_split(folder: str, sets: int, seed: int, pictured: float) -> Spl
         exclude_strings(drop_long_pages(own), drop_long_pages(validation + test))
         for own in (train + rewriting, rewriting)
     )
-    generator = np.random.default_rng([_PICTURE, seed])
-    seen = [photographed(page, generator) if generator.random() < pictured else page for page in train]
+    generator = np.random.default_rng([_PICTURE_STREAM, seed])
+    seen = [try_rasterize_and_trace(page, generator) if generator.random() < pictured else page for page in train]
     return Split(seen, drop_long_pages(validation), drop_long_pages(test), single_lines=True, rewriting=rewriting)
 
 
-def photographed(page: Page, generator: np.random.Generator) -> Page:
+def try_rasterize_and_trace(page: Page, generator: np.random.Generator) -> Page:
     """The page as it comes back from a picture; as it is, where that would not be read."""
     try:
         return rasterize_and_trace(page, generator)

@@ -33,17 +33,17 @@ class Style:
     script: Callable[[str, str], str]  # of ^ or _, and what is raised or lowered
 
 
-def in_brackets(inner: str) -> str:
+def add_brackets(inner: str) -> str:
     """With brackets, unless it is a number, a name or a single symbol."""
     return inner if len(inner) <= 1 or inner.isdigit() or inner in WORDS else f"({inner})"
 
 
 PLAIN = Style(
     {BAR: "-"},
-    lambda above, below: f"{in_brackets(above)}/{in_brackets(below)}",
+    lambda above, below: f"{add_brackets(above)}/{add_brackets(below)}",
     lambda fraction: f"({fraction})",
-    lambda index, under: f"{index.translate(RAISED_DIGITS)}√{in_brackets(under)}",
-    lambda sign, inner: f"{sign}{in_brackets(inner)}",
+    lambda index, under: f"{index.translate(RAISED_DIGITS)}√{add_brackets(under)}",
+    lambda sign, inner: f"{sign}{add_brackets(inner)}",
 )
 LATEX = Style(
     {
@@ -71,92 +71,92 @@ class Transcript:
     @property
     def text(self) -> str:
         """A line for each line of the page: `x^2`, `(a+b)/c`, `√2`."""
-        return self.written(PLAIN)
+        return self.format_as(PLAIN)
 
     @property
     def latex(self) -> str:
         """The same as LaTeX, for its mathematical mode."""
-        return self.written(LATEX)
+        return self.format_as(LATEX)
 
-    def written(self, style: Style) -> str:
+    def format_as(self, style: Style) -> str:
         """In that style. Every part is written before what it is a part of, so that depth costs nothing."""
-        heads = self.acyclic
-        row = self.line_of
+        heads = self.acyclic_heads
+        row = self.line_numbers
         parts = dict.fromkeys(range(1, len(heads) + 1), "")
-        for number in self.from_below:
+        for number in self.bottom_up_order:
             own = [part for part in self.parts[number] if row[part - 1] == row[number - 1]]
-            parts[number] = self._one(number, own, parts, style)
+            parts[number] = self._format_symbol(number, own, parts, style)
         tops = [[n for n in line if not heads[n - 1] or row[heads[n - 1] - 1] != row[n - 1]] for line in self.lines]
         return "\n".join("".join(parts[number] for number in line).strip() for line in tops)
 
-    def _one(self, number: int, own: Sequence[int], written: Mapping[int, str], style: Style) -> str:
+    def _format_symbol(self, number: int, own: Sequence[int], written: Mapping[int, str], style: Style) -> str:
         """A symbol with its parts, which are written already."""
         label = self.labels[number - 1]
         before = [n for n in own if n < number]
         after = [n for n in own if n > number]
-        if label == BAR and (found := self._over_and_under(number, before, after)) is not None:
+        if label == BAR and (found := self._split_fraction(number, before, after)) is not None:
             above, below = found
-            middle = style.fraction(joined(above, written), joined(below, written))
-            before = without(before, above)
-            after = without(after, below)
+            middle = style.fraction(join_written(above, written), join_written(below, written))
+            before = drop_numbers(before, above)
+            after = drop_numbers(after, below)
             if before or after or self._is_factor(number):
                 middle = style.beside(middle)
         elif label == ROOT_SIGN and after:
             index = [n for n in before if self._is_index(n, number)]
-            middle = style.root(joined(index, written), joined(after[:1], written))
-            before = without(before, index)
+            middle = style.root(join_written(index, written), join_written(after[:1], written))
+            before = drop_numbers(before, index)
             after = after[1:]
         else:
             middle = style.names.get(label, label)
         inline = label in OPERATORS or label in OPENING
-        behind = [written[n] if inline else self._script(n, number, written[n], style) for n in after]
+        behind = [written[n] if inline else self._format_script(n, number, written[n], style) for n in after]
         return "".join([*(written[n] for n in before), middle, *behind])
 
-    def _over_and_under(
+    def _split_fraction(
         self, bar: int, before: Sequence[int], after: Sequence[int]
     ) -> tuple[list[int], list[int]] | None:
         """The parts over and under a bar; None where one of them is missing, and it is no fraction's."""
         left, top, right, bottom = self.boxes[bar - 1]
-        above = [n for n in before if self._spanned(n, left, right) and self._middle(n)[1] < bottom]
-        below = [n for n in after if self._spanned(n, left, right) and self._middle(n)[1] > top]
+        above = [n for n in before if self._is_within(n, left, right) and self._compute_middle(n)[1] < bottom]
+        below = [n for n in after if self._is_within(n, left, right) and self._compute_middle(n)[1] > top]
         return (above, below) if above and below else None
 
     def _is_factor(self, number: int) -> bool:
         """Whether a factor follows, which heads it then."""
-        head = self.acyclic[number - 1]
+        head = self.acyclic_heads[number - 1]
         return bool(head > number) and self.labels[head - 1] not in OPERATORS | CLOSING | {BAR}
 
-    def _spanned(self, number: int, left: float, right: float) -> bool:
-        return bool(left <= self._middle(number)[0] <= right)
+    def _is_within(self, number: int, left: float, right: float) -> bool:
+        return bool(left <= self._compute_middle(number)[0] <= right)
 
-    def _middle(self, number: int) -> Array:
+    def _compute_middle(self, number: int) -> Array:
         """Of all that is below the symbol in the tree, [2]."""
-        box = self.wrap_policy(self.below(number))
+        box = self.compute_box(self.list_descendants(number))
         middle: Array = (box[:2] + box[2:]) / 2
         return middle
 
     def _is_index(self, number: int, root: int) -> bool:
         """Whether it stands in the corner of a root sign, rather than as a factor before it."""
         left, top, _, bottom = self.boxes[root - 1]
-        box = self.wrap_policy(self.below(number))
-        return bool(box[2] > left and self._middle(number)[1] < (top + bottom) / 2)
+        box = self.compute_box(self.list_descendants(number))
+        return bool(box[2] > left and self._compute_middle(number)[1] < (top + bottom) / 2)
 
-    def _script(self, number: int, base: int, inner: str, style: Style) -> str:
+    def _format_script(self, number: int, base: int, inner: str, style: Style) -> str:
         """Raised or lowered, by where it stands; as it is where it is neither."""
         _, top, _, bottom = self.boxes[base - 1]
-        rise = (top + bottom) / 2 - self._middle(number)[1]
-        far = RAISED * max(bottom - top, 0.5 * self._unit)
+        rise = (top + bottom) / 2 - self._compute_middle(number)[1]
+        far = RAISED * max(bottom - top, 0.5 * self._median_height)
         return inner if abs(rise) < far else style.script("^" if rise > 0 else "_", inner.strip())
 
     @cached_property
-    def _unit(self) -> float:
+    def _median_height(self) -> float:
         """The median height of a symbol."""
         return float(np.median(self.boxes[:, 3] - self.boxes[:, 1]))
 
     # The tree.
 
     @cached_property
-    def acyclic(self) -> list[int]:
+    def acyclic_heads(self) -> list[int]:
         """The heads; where they go round in a circle, which no parser makes, one of it is ROOT's."""
         found = [int(head) if 0 <= head <= len(self.heads) else 0 for head in self.heads]
         for number in range(1, len(found) + 1):
@@ -173,16 +173,16 @@ class Transcript:
     def parts(self) -> list[list[int]]:
         """The dependents of ROOT and of every symbol, in reading order."""
         parts: list[list[int]] = [[] for _ in range(len(self.labels) + 1)]
-        for number, head in enumerate(self.acyclic, 1):
+        for number, head in enumerate(self.acyclic_heads, 1):
             parts[head].append(number)
         return parts
 
     @property
-    def from_below(self) -> list[int]:
+    def bottom_up_order(self) -> list[int]:
         """All symbols, each after all that depend on it."""
-        return [number for number in reversed(self.below(0)) if number]
+        return [number for number in reversed(self.list_descendants(0)) if number]
 
-    def below(self, number: int) -> list[int]:
+    def list_descendants(self, number: int) -> list[int]:
         """The symbol and all that depend on it, each after its head."""
         found = []
         waiting = [number]
@@ -191,7 +191,7 @@ class Transcript:
             waiting += self.parts[found[-1]]
         return found
 
-    def wrap_policy(self, numbers: Sequence[int]) -> Array:
+    def compute_box(self, numbers: Sequence[int]) -> Array:
         """The box of these symbols, [4]."""
         boxes = self.boxes[np.asarray(numbers) - 1]
         return np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])
@@ -202,45 +202,45 @@ class Transcript:
     def lines(self) -> list[list[int]]:
         """The symbols of each line: a part of the whole that stands below all before it begins another one."""
         lines: list[list[int]] = []
-        for piece in self._pieces():
-            if lines and not self._begins_a_line(piece, lines[-1]):
+        for piece in self._split_pieces():
+            if lines and not self._is_new_line(piece, lines[-1]):
                 lines[-1] += piece
             else:
                 lines.append(piece)
         return [sorted(line) for line in lines]
 
-    def _pieces(self) -> list[list[int]]:
+    def _split_pieces(self) -> list[list[int]]:
         """The root with what stands before it; then each of its later dependents, and other tops, with all below."""
         if not self.labels:
             return []
         root, *others = self.parts[0]
         whole = self.labels[root - 1] in (BAR, ROOT_SIGN)
-        own = [part for part in self.parts[root] if part < root] + self._after(root)[: int(whole)]
-        first = [root, *(member for part in own for member in self.below(part))]
+        own = [part for part in self.parts[root] if part < root] + self._list_parts_after(root)[: int(whole)]
+        first = [root, *(member for part in own for member in self.list_descendants(part))]
         later = sorted({*others, *self.parts[root]} - {*own})
-        return [first, *map(self.below, later)]
+        return [first, *map(self.list_descendants, later)]
 
-    def _after(self, number: int) -> list[int]:
+    def _list_parts_after(self, number: int) -> list[int]:
         return [part for part in self.parts[number] if part > number]
 
-    def _begins_a_line(self, piece: Sequence[int], line: Sequence[int]) -> bool:
+    def _is_new_line(self, piece: Sequence[int], line: Sequence[int]) -> bool:
         """Whether it stands below the line: with a gap, or not to the right of it, as an index does."""
-        left, top, _, bottom = self.wrap_policy(piece)
-        _, _, right, end = self.wrap_policy(line)
-        return bool(top > end + SHARED * self._unit or (top > end - SHARED * (bottom - top) and left < right))
+        left, top, _, bottom = self.compute_box(piece)
+        _, _, right, end = self.compute_box(line)
+        return bool(top > end + SHARED * self._median_height or (top > end - SHARED * (bottom - top) and left < right))
 
     @cached_property
-    def line_of(self) -> list[int]:
+    def line_numbers(self) -> list[int]:
         """The line of each symbol, from 1."""
         rows = {number: row for row, line in enumerate(self.lines, 1) for number in line}
         return [rows[number] for number in range(1, len(self.labels) + 1)]
 
 
-def joined(numbers: Sequence[int], written: Mapping[int, str]) -> str:
+def join_written(numbers: Sequence[int], written: Mapping[int, str]) -> str:
     """What is written of these, one after the other."""
     return "".join(written[number] for number in numbers).strip()
 
 
-def without(numbers: Sequence[int], some: Sequence[int]) -> list[int]:
+def drop_numbers(numbers: Sequence[int], some: Sequence[int]) -> list[int]:
     """The others."""
     return [number for number in numbers if number not in some]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.core.registry import builtin_tasks
+from aggrevated.core.registry import list_builtin_tasks
 from aggrevated.tasks import find_task
 from aggrevated_reader import pages_report
 from aggrevated_reader.web import server
@@ -30,7 +30,7 @@ FRAMES = [(np.zeros(3, int), [1], 2, "shift")]  # of a parse of the page
 def list_options() -> list[Option]:
     """Return the options of all commands, and those of the task reader that no task of the library has."""
     seen: set[tuple[type, str]] = set()
-    list(iter_setting_options(map(find_task, builtin_tasks()), seen))
+    list(iter_setting_options(map(find_task, list_builtin_tasks()), seen))
     commands = [
         Option(COMMANDS[name], option, kind, positional)
         for name, command in iter_commands("aggrevated_reader")
@@ -53,7 +53,7 @@ def without_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a loop, a folder, a file and a picture in it, where all that takes long is left out."""
     leave_out_work(tmp_path, monkeypatch)
     monkeypatch.setattr(server, "serve", exit_done)
-    monkeypatch.setattr(pages_report, "frames_of", lambda policy, parser: FRAMES)
+    monkeypatch.setattr(pages_report, "list_frames", lambda policy, parser: FRAMES)
 
 
 @pytest.mark.usefixtures("without_work")

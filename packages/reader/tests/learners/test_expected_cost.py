@@ -8,9 +8,9 @@ from aggrevated_reader.learners.expected_cost import (
     NO_ARC_TARGET,
     ExpectedCostEstimates,
     ExpectedCosts,
-    fitted,
-    logistic,
-    poisson,
+    compute_bernoulli_moments,
+    compute_poisson_moments,
+    fit_calibration,
 )
 
 
@@ -26,7 +26,7 @@ def test_expected_costs_loss_is_minimal_at_the_means():
         adam.zero_grad()
         head.loss(state, costs, wrong, torch.ones(4, 2, dtype=torch.bool)).backward()
         adam.step()
-    first, second = (head.expected(state[:1], torch.tensor([action])) for action in (0, 1))
+    first, second = (head.estimate_costs(state[:1], torch.tensor([action])) for action in (0, 1))
     assert first.costs[0] == pytest.approx(1.0, abs=0.02) and second.costs[0] == pytest.approx(2.0, abs=0.04)
     assert second.doubts[0] == pytest.approx(0.25, abs=0.01)
 
@@ -39,17 +39,17 @@ def test_expected_costs_loss_ignores_unknown_actions():
     assert a == b
 
 
-@pytest.mark.parametrize(("family", "draw"), [(poisson, "poisson"), (logistic, "yes")])
+@pytest.mark.parametrize(("family", "draw"), [(compute_poisson_moments, "poisson"), (compute_bernoulli_moments, "yes")])
 def test_fitted_recovers_slope_and_intercept(family, draw):
     generator = np.random.default_rng(0)
     x = generator.normal(-1.0, 1.5, 20_000)
     mean, _ = family(0.6 * x + 0.4)
     y = generator.poisson(mean) if draw == "poisson" else generator.random(len(x)) < mean
-    assert fitted(x, y.astype(float), family) == pytest.approx([0.6, 0.4], abs=0.05)
+    assert fit_calibration(x, y.astype(float), family) == pytest.approx([0.6, 0.4], abs=0.05)
 
 
 def test_fitted_without_examples_is_the_identity():
-    assert fitted(np.zeros(0), np.zeros(0), logistic) == [1.0, 0.0]
+    assert fit_calibration(np.zeros(0), np.zeros(0), compute_bernoulli_moments) == [1.0, 0.0]
 
 
 def test_expected_costs_calibrate_arc_errors_to_their_frequency():

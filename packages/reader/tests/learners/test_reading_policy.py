@@ -10,7 +10,7 @@ from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.parsing.parser import Parser
-from aggrevated.updates import auxiliary_loss, loss_and_gradient
+from aggrevated.updates import compute_auxiliary_loss, compute_loss_and_gradient
 from aggrevated.updates.exponentiated import ExponentiatedUpdate
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 from aggrevated.updates.regular import RegularUpdate
@@ -18,9 +18,9 @@ from aggrevated_reader.learners.expected_cost import NO_ARC_TARGET
 from aggrevated_reader.learners.symbol_names import (
     UNKNOWN,
     choose_class_names,
+    encode_labels,
     names_from_bytes,
     names_to_bytes,
-    symbol_class_indices,
 )
 from helpers.parser_policies import (
     assert_parse_batch_is_greedy,
@@ -73,9 +73,9 @@ def test_auxiliary_loss_gradient_agrees_with_finite_differences():
 def test_loss_and_gradient_adds_the_auxiliary_gradient_only():
     policy = make_reading_policy()
     parses, costs = roll_in_with_costs(policy)
-    value, plain = loss_and_gradient(policy, all_actions_loss, parses, costs)
-    same, both = loss_and_gradient(policy, all_actions_loss, parses, costs, along=costs)
-    total = auxiliary_loss(policy, parses, costs)
+    value, plain = compute_loss_and_gradient(policy, all_actions_loss, parses, costs)
+    same, both = compute_loss_and_gradient(policy, all_actions_loss, parses, costs, along=costs)
+    total = compute_auxiliary_loss(policy, parses, costs)
     extra = torch.cat(
         [g.reshape(-1) for g in torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)]
     )
@@ -93,10 +93,14 @@ def test_updates_teach_symbol_names_to_reading_policy(update):
     parses, costs = roll_in_with_costs(policy)
     if isinstance(update, FollowTheLeaderUpdate):
         parses, costs = demonstrated(PAGES)
-    before = policy.misnamed(torch.from_numpy(parses.observations), policy.look(pages_of(parses))[0]).item()
+    before = policy.compute_naming_loss(
+        torch.from_numpy(parses.observations), policy.encode_pages(pages_of(parses))[0]
+    ).item()
     for _ in range(30 if isinstance(update, RegularUpdate) else 1):
         update(policy, all_actions_loss, parses, costs)
-    after = policy.misnamed(torch.from_numpy(parses.observations), policy.look(pages_of(parses))[0]).item()
+    after = policy.compute_naming_loss(
+        torch.from_numpy(parses.observations), policy.encode_pages(pages_of(parses))[0]
+    ).item()
     assert after < 0.9 * before
 
 
@@ -107,9 +111,9 @@ def pages_of(parses):
 def test_auxiliary_loss_without_answers_is_zero():
     policy = make_reading_policy(answers=False)
     parses, costs = roll_in_with_costs(policy)
-    assert auxiliary_loss(policy, parses, costs) == 0.0
+    assert compute_auxiliary_loss(policy, parses, costs) == 0.0
     for kind in ("contextual", "lstm", "reactive"):
-        assert auxiliary_loss(reader(kind, PAGES), parses, costs) == 0.0
+        assert compute_auxiliary_loss(reader(kind, PAGES), parses, costs) == 0.0
 
 
 def test_auxiliary_loss_does_not_reuse_cache_of_other_observations():
@@ -117,9 +121,9 @@ def test_auxiliary_loss_does_not_reuse_cache_of_other_observations():
     policy = make_reading_policy()
     one, costs = roll_in_with_costs(policy)
     other, other_costs = roll_in_with_costs(policy, n=2)
-    fresh = auxiliary_loss(policy, other, other_costs).item()
+    fresh = compute_auxiliary_loss(policy, other, other_costs).item()
     all_actions_loss(policy, one, costs)
-    assert auxiliary_loss(policy, other, other_costs).item() == fresh
+    assert compute_auxiliary_loss(policy, other, other_costs).item() == fresh
     all_actions_loss(policy, one, costs)
     assert deepcopy(policy)._latest is None and policy._latest is not None
 
@@ -127,7 +131,7 @@ def test_auxiliary_loss_does_not_reuse_cache_of_other_observations():
 def test_wrong_arcs_are_those_missing_from_the_gold_tree():
     policy = make_reading_policy()
     parses, _ = roll_in_with_costs(policy)
-    wrong = policy.wrong(torch.from_numpy(parses.observations)).numpy()
+    wrong = policy.compute_wrong_arcs(torch.from_numpy(parses.observations)).numpy()
     for lane, t in zip(*np.nonzero(parses.mask), strict=True):
         page, s, _, _, b = parses.observations[lane, t, :5].astype(int)
         gold = PAGES.gold[page]
@@ -139,7 +143,7 @@ def test_wrong_arcs_are_those_missing_from_the_gold_tree():
 def test_symbol_names_survive_conversion_to_bytes():
     names = choose_class_names(["×", "x", "\\alpha", "x", "", "a" * 99])
     assert names == ("\\alpha", "x", "×") and names_from_bytes(names_to_bytes(names)) == names
-    assert symbol_class_indices(["x", "?", "×"], names).tolist() == [1, UNKNOWN, 2]
+    assert encode_labels(["x", "?", "×"], names).tolist() == [1, UNKNOWN, 2]
     policy = make_reading_policy().with_names(names)
     blank = reader("reading", PAGES, seed=5)
     blank.load_state_dict(policy.state_dict())
@@ -148,7 +152,7 @@ def test_symbol_names_survive_conversion_to_bytes():
 
 def test_named_gives_only_classes_with_a_name():
     policy = make_reading_policy()
-    number, likely = policy.named(np.arange(24))
+    number, likely = policy.predict_names(np.arange(24))
     assert len(number) == PAGES.lengths.sum() and set(number) <= {0, 1, 2} and (likely >= 1 / 3 - 1e-6).all()
 
 
@@ -171,9 +175,9 @@ def test_correct_names_calibrates_name_confidence():
         policy.naming_head[2].weight *= 0.0
         policy.naming_head[2].bias[:3] = torch.tensor([8.0, 0.0, 0.0])
     names = np.where(np.arange(len(HEADS)) % 3 < 2, 0, 1)
-    policy.with_answers(names, HEADS).correct_names(np.arange(24))
+    policy.with_answers(names, HEADS).calibrate_names(np.arange(24))
     assert policy.sureness < 1
-    assert abs(policy.named(np.arange(24))[1].mean() - 2 / 3) < 0.25
+    assert abs(policy.predict_names(np.arange(24))[1].mean() - 2 / 3) < 0.25
 
 
 def test_names_from_bytes_rejects_terminal_escape_codes() -> None:

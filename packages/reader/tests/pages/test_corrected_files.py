@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from aggrevated.core.errors import DataError, StorageError
-from aggrevated.parsing.features.symbols import detailed_features
+from aggrevated.parsing.features.symbols import extract_detailed_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader import corrected_pages_problem
 from aggrevated_reader.corrected_pages_problem import (
     describe_corrected_pages,
-    library_in,
+    extend_class_names,
+    load_corrected_arrays,
     load_corrected_pages,
-    names_of,
 )
 from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.learners.symbol_names import CLASSES
@@ -66,20 +66,20 @@ def test_load_corrected_pages_rejects_folder_without_corrected_page(tmp_path: Pa
 
 def test_load_corrected_pages_rereads_a_changed_page(tmp_path: Path) -> None:
     folder = save_pages(tmp_path / "pages", PAGES[:1])
-    assert load_corrected_pages(str(folder), 0).learned[0].symbols == PAGES[0].symbols
+    assert load_corrected_pages(str(folder), 0).training_pages[0].symbols == PAGES[0].symbols
     again = replace(PAGES[0], symbols=("ζ",) * len(PAGES[0]))
     save_pages(folder, [again])
-    assert load_corrected_pages(str(folder), 0).learned[0].symbols == again.symbols
+    assert load_corrected_pages(str(folder), 0).training_pages[0].symbols == again.symbols
 
 
 def test_load_corrected_pages_holds_out_pages_only_where_there_are_many(tmp_path: Path) -> None:
     few = load_corrected_pages(str(save_pages(tmp_path / "few", PAGES[:3])), 0)
-    assert not few.held_out and len(few.learned) == 3 and few.own == 6 and few.copies == 4
+    assert not few.held_out and len(few.training_pages) == 3 and few.own == 6 and few.copies == 4
     drawn = few.split.validation[0]
-    (same,) = (page for page in few.learned if page.symbols == drawn.symbols)
+    (same,) = (page for page in few.training_pages if page.symbols == drawn.symbols)
     assert not np.array_equal(drawn.ink[0][0], same.ink[0][0]), "validation is on other copies than those learned from"
     many = load_corrected_pages(str(save_pages(tmp_path / "many", PAGES)), 0)
-    assert many.held_out and len(many.learned) == 22 and many.own == 2 and many.copies == 1
+    assert many.held_out and len(many.training_pages) == 22 and many.own == 2 and many.copies == 1
     held = {page.name for page in many.split.validation[:2]}
     assert not held & {page.name for page in many.split.train}
 
@@ -87,29 +87,29 @@ def test_load_corrected_pages_holds_out_pages_only_where_there_are_many(tmp_path
 @pytest.mark.parametrize("count", [3, 24])
 def test_corrected_page_arrays_use_the_projection_of_the_reader(tmp_path: Path, count: int) -> None:
     folder = save_pages(tmp_path / "pages", PAGES[:count])
-    pages, arrays = library_in(str(folder), 0)
+    pages, arrays = load_corrected_arrays(str(folder), 0)
     starts = np.cumsum(arrays.corpus.lengths) - arrays.corpus.lengths
     found = {
         tuple(arrays.names[k] for k in arrays.labels[starts[p] :][: arrays.corpus.lengths[p]]) for p in pages.originals
     }
     assert found == {page.symbols for page in PAGES[:count]} and len(pages.originals) == count
     first = pages.originals[0]
-    page = pages.learned[0]
+    page = pages.training_pages[0]
     own = arrays.features[starts[first] :][: len(page)]
-    assert np.array_equal(own, load_builtin_reader().projection(detailed_features([page])))
+    assert np.array_equal(own, load_builtin_reader().projection(extract_detailed_features([page])))
     assert arrays.names[: len(load_builtin_reader().classes)] == load_builtin_reader().classes
-    assert len(arrays.train) == 20 + len(pages.learned) * (1 + pages.copies)
+    assert len(arrays.train) == 20 + len(pages.training_pages) * (1 + pages.copies)
 
 
 def test_new_names_follow_known_ones_and_must_fit() -> None:
     page = PAGES[0]
     known = load_builtin_reader().classes
     named = replace(page, symbols=("ζ", "∮", *page.symbols[2:]))
-    assert names_of((page, named)) == (*known, "ζ", "∮")
+    assert extend_class_names((page, named)) == (*known, "ζ", "∮")
     room = CLASSES - len(known)
     many = [replace(page, symbols=(f"n{k}", *page.symbols[1:])) for k in range(room + 1)]
-    assert len(names_of(tuple(many[:-1]))) == CLASSES
+    assert len(extend_class_names(tuple(many[:-1]))) == CLASSES
     with pytest.raises(DataError, match=f"{room + 1} labels that the reader does not know; it has room for {room}"):
-        names_of(tuple(many))
+        extend_class_names(tuple(many))
     with pytest.raises(DataError, match="symbol 1 is called 'a label of seventeen'; labels have at most 16 bytes"):
-        names_of((replace(page, symbols=("a label of seventeen", *page.symbols[1:])),))
+        extend_class_names((replace(page, symbols=("a label of seventeen", *page.symbols[1:])),))

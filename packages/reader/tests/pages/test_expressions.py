@@ -16,16 +16,16 @@ from aggrevated.parsing.pages.algebra import (
     Fraction,
     Raised,
     Root,
-    heads_of_expression,
+    parse_expression_heads,
 )
 from aggrevated_reader.pages.batched_rng import BatchedRng, WeightedChoice
-from aggrevated_reader.pages.expressions import LONGEST, length, random_lines, symbols
+from aggrevated_reader.pages.expressions import LONGEST, count_symbols, iter_symbols, sample_lines
 
 PAGES = 400
 
 
 def make_lines(number, structures=True):
-    return random_lines(BatchedRng(np.random.default_rng(number)), structures)
+    return sample_lines(BatchedRng(np.random.default_rng(number)), structures)
 
 
 class SecondDerivation:
@@ -141,7 +141,7 @@ def derive_heads(lines):
 def test_heads_of_expression_agree_with_second_derivation(structures):
     for number in range(PAGES):
         lines = make_lines(number, structures)
-        assert heads_of_expression(lines).tolist() == derive_heads(lines), lines
+        assert parse_expression_heads(lines).tolist() == derive_heads(lines), lines
 
 
 def test_random_lines_respect_length_and_cover_all_symbols():
@@ -149,9 +149,9 @@ def test_random_lines_respect_length_and_cover_all_symbols():
     rows = Counter()
     for number in range(PAGES):
         lines = make_lines(number)
-        assert 1 <= sum(map(length, lines)) <= LONGEST
+        assert 1 <= sum(map(count_symbols, lines)) <= LONGEST
         rows[len(lines)] += 1
-        seen.update(symbol for line in lines for symbol in symbols(line))
+        seen.update(symbol for line in lines for symbol in iter_symbols(line))
     assert min(rows[1], rows[2], rows[3]) > PAGES / 20
     assert set("0123456789+-×÷±/=<>≤≥≠()[]{}.,!") | {BAR, ROOT_SIGN} <= set(seen)
     assert sum(symbol.isalpha() and symbol.isupper() for symbol in seen) > 15
@@ -177,5 +177,5 @@ def test_batched_rng_follows_weights_and_seed():
     assert thrown == [again.weigh(weighed) for _ in range(4000)]
     assert abs(thrown.count("a") / 4000 - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 4000)
     assert {dice.count(2, 4) for _ in range(200)} == {2, 3, 4}
-    spread = np.array([dice.spread() for _ in range(4000)])
+    spread = np.array([dice.sample_deviation() for _ in range(4000)])
     assert abs(spread.mean()) < 0.1 and abs(spread.std() - 1) < 0.1 and np.abs(spread).max() <= 3

@@ -9,11 +9,11 @@ from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.algebra import Fraction, Raised, Root
 from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.generated import generate_page, generate_pages, synthesize_page
-from aggrevated_reader.pages.glyphs import WAYS, ways
-from aggrevated_reader.pages.layout import Placed, layout
+from aggrevated_reader.pages.glyphs import WAYS, list_ways
+from aggrevated_reader.pages.layout import Placed, compute_layout
 from aggrevated_reader.pages.pen import Path, shape_symbols
 from aggrevated_reader.pages.tablet import sample_as_tablet
-from aggrevated_reader.pages.writers import writer
+from aggrevated_reader.pages.writers import sample_writer
 from helpers.handwriting import is_projective
 
 
@@ -28,7 +28,7 @@ def pages():
 
 def write_by(number, lines):
     draw = np.random.default_rng(number)
-    return synthesize_page(lines, writer(BatchedRng(draw)), draw)
+    return synthesize_page(lines, sample_writer(BatchedRng(draw)), draw)
 
 
 def test_every_symbol_has_at_least_two_different_glyphs():
@@ -38,7 +38,7 @@ def test_every_symbol_has_at_least_two_different_glyphs():
 
 @pytest.mark.parametrize("symbol", WAYS)
 def test_glyph_curve_passes_through_its_points_and_stays_near(symbol):
-    for way in ways(symbol):
+    for way in list_ways(symbol):
         curve = way.curve @ way.points
         nearest = np.hypot(*(curve[:, None] - way.points[None]).transpose(2, 0, 1)).min(axis=0)
         assert nearest.max() < 1e-9
@@ -86,14 +86,14 @@ def test_layout_places_exponents_fractions_and_roots(number):
 
 
 def test_placed_moved_scales_before_it_shifts():
-    assert Placed(3, 1.0, 2.0, 1.0, 0.5, 4.0).moved(0.5, 10.0, 20.0) == Placed(3, 0.5, 1.0, 10.5, 20.25, 2.0)
+    assert Placed(3, 1.0, 2.0, 1.0, 0.5, 4.0).transform(0.5, 10.0, 20.0) == Placed(3, 0.5, 1.0, 10.5, 20.25, 2.0)
 
 
 STEADY = {"tremor": 0.0, "grid": 0.0, "uneven_steps": 0.0}
 
 
 def make_writer(**settings):
-    return replace(writer(BatchedRng(np.random.default_rng(0))), **settings)
+    return replace(sample_writer(BatchedRng(np.random.default_rng(0))), **settings)
 
 
 def test_sample_as_tablet_samples_along_strokes_only():
@@ -121,7 +121,7 @@ def test_shape_symbols_without_variation_gives_the_glyph_itself():
     draw = np.random.default_rng(1)
     hand = make_writer(rounding=0, aspect=1.0, faithful=1.0, **faultless)
     path = shape_symbols(["7"], hand, draw, BatchedRng(draw))
-    curves = [way.curve @ way.points for way in ways("7")]
+    curves = [way.curve @ way.points for way in list_ways("7")]
     moved = [curve for curve in curves if curve.shape == path.points.shape]
     assert min(np.abs(np.diff(curve, axis=0) - np.diff(path.points, axis=0)).max() for curve in moved) < 1e-9
 
@@ -150,13 +150,13 @@ def test_layout_makes_brackets_enclose_their_content(number):
 
 def test_layout_without_randomness_matches_hand_computed_positions():
     class MidpointRng(BatchedRng):
-        def share(self):
+        def sample_fraction(self):
             return 0.5
 
     hand = make_writer(spacing=0.2, airy=2.0, parted=1.5, slope=0.0, aligned=False)
     boxes = [(0.0, 0.0, 0.5, 1.0), (0.1, 0.3, 0.6, 0.5), (0.0, 0.0, 0.5, 1.0)]
     dice = MidpointRng(np.random.default_rng(0))
-    across, up, x, y, _ = layout([["x", "=", "3"]], boxes, [0.0] * 3, hand, dice).T
+    across, up, x, y, _ = compute_layout([["x", "=", "3"]], boxes, [0.0] * 3, hand, dice).T
     assert across.tolist() == up.tolist() == [1.0, 1.0, 1.0]
     np.testing.assert_allclose(x, [0.0, 0.5 + 0.6 - 0.1, 1.6 + 0.6])  # gaps of 0.2 × 2.0 × 1.5
     np.testing.assert_allclose(y, -1.0)  # the top of the line is at 0

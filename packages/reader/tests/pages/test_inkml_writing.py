@@ -12,7 +12,7 @@ from aggrevated.parsing.pages.crohme import NAMES
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.pages.inkml import Group, check_tree, parse_inkml
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.transitions.oracle_check import random_projective_tree
+from aggrevated.parsing.transitions.oracle_check import sample_projective_tree
 from aggrevated_reader.pages.corrected_files import to_confirmed_page
 from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pictures.segmentation import segment_file
@@ -100,7 +100,7 @@ def pages(draw: st.DrawFn) -> Page:
     labels = draw(st.lists(text.filter(lambda said: said != "?" and said not in NAMES), min_size=n, max_size=n))
     points = st.lists(st.tuples(*2 * [st.integers(-10_000, 10_000)]), min_size=1, max_size=4)
     ink = tuple(tuple(np.array(draw(points)) / 100 for _ in range(draw(st.integers(1, 3)))) for _ in range(n))
-    heads = random_projective_tree(n, np.random.default_rng(draw(st.integers(0, 10**6))))
+    heads = sample_projective_tree(n, np.random.default_rng(draw(st.integers(0, 10**6))))
     return Page("one", draw(text), tuple(labels), heads, ink)
 
 
@@ -136,8 +136,8 @@ def test_to_inkml_rejects_pages_that_cannot_be_read_back(changed: dict[str, obje
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        (">s2</", ">s9</", r"<traceGroup id=s1> has the head s9, which is no symbol; give one's id, or ROOT"),
-        (">s2</", ">t1</", r"<traceGroup id=s1> has the head t1, which is no symbol"),
+        (">s2</", ">s9</", r"<traceGroup id=s1> has the head s9, which is not a symbol; give the id of one, or ROOT"),
+        (">s2</", ">t1</", r"<traceGroup id=s1> has the head t1, which is not a symbol"),
         (">s2</", ">s1</", r"symbol 1 is its own head; give it another"),
         (">s2</", ">ROOT</", r"the symbols 1 and 2 depend on ROOT; keep one of them there"),
         (">ROOT</", ">s1</", r"no symbol depends on ROOT; choose one that does"),

@@ -4,12 +4,12 @@ import time
 
 import numpy as np
 
-from aggrevated.parsing.features.crops import crops
-from aggrevated.parsing.pages.handwriting import generated, write_page
+from aggrevated.parsing.features.crops import draw_crops
+from aggrevated.parsing.pages.handwriting import generate_page_splits, write_page
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.pictures.rasterize_roundtrip import rasterize_and_trace
 
-PAGES = [page for part in generated(20, 5, seed=8) for page in part]
+PAGES = [page for part in generate_page_splits(20, 5, seed=8) for page in part]
 
 
 def test_rasterize_and_trace_keeps_symbol_positions() -> None:
@@ -25,7 +25,7 @@ def test_rasterize_and_trace_gives_similar_but_different_ink() -> None:
     likeness = []
     for seed, page in enumerate(PAGES):
         seen, meant = (
-            crops(ink) / 255.0 for ink in (rasterize_and_trace(page, np.random.default_rng(seed)).ink, page.ink)
+            draw_crops(ink) / 255.0 for ink in (rasterize_and_trace(page, np.random.default_rng(seed)).ink, page.ink)
         )
         likeness += [np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(seen, meant, strict=True)]
     assert 0.75 < np.mean(likeness) < 0.99
@@ -34,7 +34,7 @@ def test_rasterize_and_trace_gives_similar_but_different_ink() -> None:
 def test_rasterize_and_trace_is_deterministic_per_seed() -> None:
     page = PAGES[0]
     first, again, other = (rasterize_and_trace(page, np.random.default_rng(seed)) for seed in (3, 3, 4))
-    assert np.array_equal(crops(first.ink), crops(again.ink)) and np.array_equal(first.boxes, again.boxes)
+    assert np.array_equal(draw_crops(first.ink), draw_crops(again.ink)) and np.array_equal(first.boxes, again.boxes)
     assert not np.array_equal(first.boxes, other.boxes)
 
 

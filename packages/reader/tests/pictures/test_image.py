@@ -18,15 +18,15 @@ import pytest
 from PIL import Image, ImageDraw
 
 from aggrevated.core.errors import DataError, StorageError
-from aggrevated.parsing.features.crops import crops
-from aggrevated.parsing.pages.handwriting import generated, write_page
+from aggrevated.parsing.features.crops import draw_crops
+from aggrevated.parsing.pages.handwriting import generate_page_splits, write_page
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.pictures import image
-from aggrevated_reader.pictures.binarization import parts_of
+from aggrevated_reader.pictures.binarization import extract_parts
 from aggrevated_reader.pictures.image import read_image
 from aggrevated_reader.pictures.segmentation import read_page
 from aggrevated_reader.pictures.thinning import skeletonize
-from aggrevated_reader.pictures.thresholds import otsu_threshold
+from aggrevated_reader.pictures.thresholds import compute_otsu_threshold
 
 IMAGES = int(os.environ.get("AGGREVATED_IMAGES", "100"))
 # pixels: of a symbol, of its lines, around the page
@@ -77,7 +77,7 @@ PICTURE, BOXES = draw_page(PAGE)
 
 
 def test_read_page_recovers_most_generated_pages_from_pictures(tmp_path: Path) -> None:
-    pages = [page for part in generated(25, 10, seed=5) for page in part]
+    pages = [page for part in generate_page_splits(25, 10, seed=5) for page in part]
     found = []
     for page in pages:
         picture, boxes = draw_page(page)
@@ -150,8 +150,8 @@ def test_read_page_follows_exif_orientation(tmp_path: Path, turn: int, back: int
 def test_read_page_gives_crops_similar_to_those_of_the_strokes(tmp_path: Path) -> None:
     page = read_page(write_file(tmp_path, encode(PICTURE)))
     assert page.symbols == ("?",) * len(PAGE) and not page.heads.any()
-    seen = crops(page.ink) / 255.0
-    meant = crops(PAGE.ink) / 255.0
+    seen = draw_crops(page.ink) / 255.0
+    meant = draw_crops(PAGE.ink) / 255.0
     likeness = [np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(seen, meant, strict=True)]
     assert np.mean(likeness) > 0.8
 
@@ -163,16 +163,16 @@ def test_parts_of_picture_drop_specks_and_keep_dots() -> None:
     pen.circle((150, 100), 3, 0)
     for x in (200, 250, 300):
         pen.point([(x, 100), (x + 1, 100), (x, 101), (x + 1, 101)], 0)
-    parts = parts_of(picture)
+    parts = extract_parts(picture)
     assert len(parts) == 2
 
 
 def test_otsu_threshold_separates_two_peaks() -> None:
     histogram = np.zeros(256, int)
     histogram[[10, 11, 12, 200, 201]] = [5, 9, 5, 2, 2]
-    threshold, contrast = otsu_threshold(histogram)
+    threshold, contrast = compute_otsu_threshold(histogram)
     assert 12 <= threshold < 200 and contrast == pytest.approx(200.5 - 11)
-    assert otsu_threshold(np.bincount([7, 7], minlength=256))[1] == 0.0
+    assert compute_otsu_threshold(np.bincount([7, 7], minlength=256))[1] == 0.0
 
 
 def test_skeletonize_gives_thin_lines_with_the_same_components() -> None:

@@ -8,11 +8,11 @@ from PIL import Image, ImageDraw
 
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated_reader.pictures.binarization import extract_ink
-from aggrevated_reader.pictures.deskew import deskew_matrix, estimate_tilt, rotate_strokes
+from aggrevated_reader.pictures.deskew import estimate_tilt, make_deskew_matrix, rotate_strokes
 from aggrevated_reader.pictures.page_crop import flatten_sheet
 from aggrevated_reader.pictures.ruled_lines import estimate_line_tilt, remove_ruled_lines
 from aggrevated_reader.pictures.segmentation import segment_page
-from aggrevated_reader.pictures.thresholds import ink_depth, ink_mask, is_inverted
+from aggrevated_reader.pictures.thresholds import compute_ink_depth, compute_ink_mask, is_inverted
 from aggrevated_reader.pictures.warnings import find_warnings
 
 
@@ -69,8 +69,8 @@ def test_estimate_line_tilt_finds_the_tilt_of_ruled_paper() -> None:
 def test_ink_depth_ignores_shadow_edges_and_keeps_thin_ink() -> None:
     level = np.asarray(draw_lines(((50, 200), (550, 230)), wide=1)).astype(float) * 0.9
     level[:, 300:] *= 0.4
-    depth = ink_depth(level.astype(np.uint8))
-    ink = ink_mask(depth, 200.0)
+    depth = compute_ink_depth(level.astype(np.uint8))
+    ink = compute_ink_mask(depth, 200.0)
     assert ink[:190].sum() == 0 and ink[240:].sum() == 0 and (ink.any(axis=0)[52:548]).all()
 
 
@@ -98,7 +98,7 @@ def test_flatten_sheet_rectifies_a_sheet_and_maps_points_back() -> None:
 def test_estimate_tilt_finds_the_tilt_of_writing(degrees: float) -> None:
     page = write_page(["10(x+2)=a+b", "c×d=e/4"], writer=4, seed=1)
     assert estimate_tilt(page.ink) == 0.0
-    tilted = rotate_strokes(page.ink, deskew_matrix(-degrees))
+    tilted = rotate_strokes(page.ink, make_deskew_matrix(-degrees))
     assert estimate_tilt(tilted) == pytest.approx(degrees, abs=2)
 
 
@@ -108,7 +108,7 @@ def test_segment_page_maps_points_to_picture_coordinates(tmp_path: Path) -> None
     )
     picture.save(tmp_path / "page.png")
     seen = segment_page(tmp_path / "page.png")
-    first = seen.in_picture(np.concatenate(seen.page.ink[0]))
+    first = seen.map_to_picture(np.concatenate(seen.page.ink[0]))
     assert seen.doubts == () and len(seen.page) == 7
     assert first.min(axis=0) == pytest.approx([70, 120], abs=3) and first.max(axis=0) == pytest.approx([80, 180], abs=3)
 

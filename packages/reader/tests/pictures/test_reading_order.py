@@ -5,7 +5,7 @@ import pytest
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated_reader.pictures.layout import columns_of, find_lines, sort_reading_order
+from aggrevated_reader.pictures.layout import find_columns, find_lines, sort_reading_order
 
 
 def box(left: float, top: float, right: float, bottom: float) -> Strokes:
@@ -60,9 +60,9 @@ def test_find_lines_does_not_take_a_minus_for_a_fraction_bar() -> None:
 
 def test_columns_of_page_are_read_one_after_the_other() -> None:
     ink = [*row(3, 0, 0), *row(2, 0, 200), *row(3, 900, 10), *row(2, 900, 210)]
-    assert columns_of(ink) == [[[0, 1, 2], [3, 4]], [[5, 6, 7], [8, 9]]]
+    assert find_columns(ink) == [[[0, 1, 2], [3, 4]], [[5, 6, 7], [8, 9]]]
     wide = [*row(3, 0, 0), *row(3, 900, 0)]  # a gap in one line is no column
-    assert len(columns_of(wide)) == 1 and sort_reading_order(wide) == list(range(6))
+    assert len(find_columns(wide)) == 1 and sort_reading_order(wide) == list(range(6))
 
 
 def test_sort_reading_order_is_a_permutation() -> None:

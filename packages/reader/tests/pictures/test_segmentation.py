@@ -10,7 +10,7 @@ import pytest
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, StorageError
 from aggrevated.parsing.pages import crohme, inkml
-from aggrevated.parsing.pages.handwriting import generated, write_page
+from aggrevated.parsing.pages.handwriting import generate_page_splits, write_page
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.pictures import image
 from aggrevated_reader.pictures.segmentation import (
@@ -128,7 +128,7 @@ def is_recovered(page: Page) -> bool:
 
 
 def test_segmentation_recovers_most_generated_pages() -> None:
-    pages = [page for part in generated(150, 30, seed=5) for page in part]
+    pages = [page for part in generate_page_splits(150, 30, seed=5) for page in part]
     assert np.mean([is_recovered(page) for page in pages]) >= 0.95
 
 

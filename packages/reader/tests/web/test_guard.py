@@ -18,7 +18,7 @@ import pytest
 from browsing import Serve, Serving, Tabs
 
 from aggrevated.core.errors import StorageError
-from aggrevated_reader.web.server import kept_token
+from aggrevated_reader.web.server import load_token
 
 STROKE = [[[10, 10], [40, 40]]]
 
@@ -118,14 +118,14 @@ def test_draw_server_listens_on_loopback_only(drawing: Serving) -> None:
 
 def test_kept_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path))
-    token = kept_token(4711)
+    token = load_token(4711)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and kept_token(4711) == token
-    assert kept_token(4712) != token
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and load_token(4711) == token
+    assert load_token(4712) != token
     file.chmod(0o644)  # others may have read it
-    assert kept_token(4711) != token
+    assert load_token(4711) != token
     file.write_text("short")
-    assert len(kept_token(4711)) == 32
+    assert len(load_token(4711)) == 32
     real = Path.stat
 
     def open_to_all(path: Path, **how: bool) -> os.stat_result:  # as some file systems say of every file
@@ -134,7 +134,7 @@ def test_kept_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Path, "stat", open_to_all)
     with pytest.raises(StorageError, match="keeps no secrets"):
-        kept_token(4713)
+        load_token(4713)
 
 
 @pytest.fixture

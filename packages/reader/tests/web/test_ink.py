@@ -19,7 +19,7 @@ from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pages_report import PageReader
 from aggrevated_reader.parse_steps import list_parse_steps
 from aggrevated_reader.web.drawings import Drawings
-from aggrevated_reader.web.ink import ROOT, Drawing, Said, parse_drawing, place_symbols
+from aggrevated_reader.web.ink import ROOT, Drawing, SymbolCorrection, parse_drawing, place_symbols
 from helpers.command_line import failure, said
 
 PAGE = write_lines("a(b+c)=d")
@@ -50,18 +50,22 @@ def test_parse_drawing_uses_pressure_of_one_half_by_default() -> None:
 
 def test_drawing_symbols_keep_confirmed_groups_and_find_others() -> None:
     drawing = make_drawing(said=[{"parts": [1, 0]}])  # a and (
-    assert drawing.said == (Said((0, 1)),)
-    symbols = drawing.symbols()
+    assert drawing.said == (SymbolCorrection((0, 1)),)
+    symbols = drawing.group_symbols()
     assert symbols[0] == (0, 1) and len(symbols) == 7
     assert sorted(part for parts in symbols for part in parts) == list(range(10))
-    assert len(make_drawing().symbols()) == 8
+    assert len(make_drawing().group_symbols()) == 8
 
 
 def test_parse_drawing_drops_missing_heads_and_adds_implied_symbols() -> None:
     taken = make_drawing(said=[{"parts": [0], "head": [1]}, {"parts": [1, 2]}])
-    assert taken.said == (Said((0,)), Said((1, 2)))
+    assert taken.said == (SymbolCorrection((0,)), SymbolCorrection((1, 2)))
     named = make_drawing(said=[{"parts": [0], "head": [1]}, {"parts": [2], "head": []}])
-    assert named.said == (Said((0,), None, (1,)), Said((2,), None, ROOT), Said((1,)))
+    assert named.said == (
+        SymbolCorrection((0,), None, (1,)),
+        SymbolCorrection((2,), None, ROOT),
+        SymbolCorrection((1,)),
+    )
 
 
 def test_place_symbols_fits_ink_into_the_page_at_writing_size() -> None:
@@ -86,7 +90,7 @@ def test_drawings_read_respects_corrections(reader: PageReader, tmp_path: Path) 
 def test_drawings_read_accepts_dots_single_strokes_and_nothing(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
     assert drawings.read(parse_drawing({"parts": []})).to_dict()["symbols"] == []
-    assert drawings.steps(parse_drawing({"parts": []}), confirmed=False) == {"steps": []}
+    assert drawings.list_steps(parse_drawing({"parts": []}), confirmed=False) == {"steps": []}
     for stroke in ([[5, 5]], [[5, 5], [5, 5]], [[0, 0], [0, 50]]):
         facts = drawings.read(parse_drawing({"parts": [[stroke]]})).to_dict()
         assert len(facts["symbols"]) == 1 and json.dumps(facts, allow_nan=False)
@@ -98,7 +102,7 @@ def test_parse_step_costs_add_up_to_the_wrong_heads(reader: PageReader) -> None:
         heads = PAGE.heads.copy()
         heads[leaf] = head
         page = replace(PAGE, heads=heads)
-        steps = list_parse_steps(*reader.reads.parser_of(page), known=True)
+        steps = list_parse_steps(*reader.reads.make_parser(page), known=True)
         taken = [next(one for one in step["transitions"] if one["name"] == step["taken"]) for step in steps[:-1]]
         wrong = int((np.array(steps[-1]["heads"]) != heads).sum())
         assert sum(one["costs"] for one in taken) == wrong == 1
@@ -109,20 +113,20 @@ def test_parse_step_costs_add_up_to_the_wrong_heads(reader: PageReader) -> None:
 
 
 def test_parse_steps_without_gold_tree_have_no_costs(reader: PageReader) -> None:
-    steps = list_parse_steps(*reader.reads.parser_of(PAGE), known=False)
+    steps = list_parse_steps(*reader.reads.make_parser(PAGE), known=False)
     assert all("costs" not in one for step in steps for one in step["transitions"])
     assert steps[0]["stack"] == [0] and steps[0]["buffer"] == 1 and steps[-1]["buffer"] == 0
 
 
 def test_drawings_look_recovers_labels_and_heads_of_inkml(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
-    found = drawings.look(to_inkml(PAGE, "a(b+c)=d"), "gold.inkml", 900, 400)
+    found = drawings.import_file(to_inkml(PAGE, "a(b+c)=d"), "gold.inkml", 900, 400)
     assert found["confirmed"] and [one["label"] for one in found["said"]] == list(PAGE.symbols)
     read = drawings.read(parse_drawing(found))
     assert read.labels == PAGE.symbols and read.heads.tolist() == PAGE.heads.tolist()
-    only_ink = drawings.look(to_inkml(PAGE, groups=False), "ink.inkml", 900, 400)
+    only_ink = drawings.import_file(to_inkml(PAGE, groups=False), "ink.inkml", 900, 400)
     assert not only_ink["confirmed"] and only_ink["said"] == []
-    grouped = drawings.look(to_inkml(PAGE, labels=False), "groups.inkml", 900, 400)
+    grouped = drawings.import_file(to_inkml(PAGE, labels=False), "groups.inkml", 900, 400)
     assert not grouped["confirmed"] and len(grouped["said"]) == 8
 
 
@@ -150,17 +154,17 @@ def test_drawings_keep_rejects_pages_without_labels(tmp_path: Path) -> None:
         drawings.keep(make_drawing(), shown_state(drawings, make_drawing()))
     said = [
         {"parts": list(parts), "label": name}
-        for parts, name in zip(make_drawing().symbols(), PAGE.symbols, strict=True)
+        for parts, name in zip(make_drawing().group_symbols(), PAGE.symbols, strict=True)
     ]
     named = make_drawing(said=said)
     assert drawings.keep(named, shown_state(drawings, named))["name"] == "page-0001.inkml"
-    assert b"head" not in drawings.inkml(make_drawing(), confirmed=False)
+    assert b"head" not in drawings.export_inkml(make_drawing(), confirmed=False)
 
 
 def test_drawings_example_gives_unlabeled_ink(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
     for seed in (0, 1, 999_999_999):
-        found = drawings.example(seed, 800, 400)
+        found = drawings.make_example(seed, 800, 400)
         assert len(found["parts"]) > 3 and not found["said"] and not found["confirmed"]
 
 

@@ -9,14 +9,14 @@ from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.generated import synthesize_page
-from aggrevated_reader.pages.writers import writer
+from aggrevated_reader.pages.writers import sample_writer
 from aggrevated_reader.web.ink import place_symbols
 
 
 def write_lines(*lines: str, hand: int = 3) -> Page:
     """The lines, a sign a symbol, as one of very many hands writes them; with the right tree."""
     draw = np.random.default_rng(hand)
-    return synthesize_page([list(line) for line in lines], writer(BatchedRng(draw)), draw)
+    return synthesize_page([list(line) for line in lines], sample_writer(BatchedRng(draw)), draw)
 
 
 def place_strokes(tab: Tab, page: Page) -> list[Array]:

@@ -39,7 +39,7 @@ class Compare:
         for folder, place in zip(self.run_folders, places, strict=True):
             if places.count(place) > 1:
                 raise UsageError(f"{folder} is named twice, and a run beside itself tells nothing; name it once")
-        groups = [TrialGroup.of(list_runs(folder), f"{folder.name}: ") for folder in self.run_folders]
+        groups = [TrialGroup.from_runs(list_runs(folder), f"{folder.name}: ") for folder in self.run_folders]
         out = self.out.with_suffix("") if self.out.suffix in (".png", ".svg") else self.out
         plot_groups(groups, out)
         print_table(make_comparison_table(groups, f"figure: {out}.png and .svg"), self.json)

@@ -44,20 +44,20 @@ class Doctor:
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """Return the command with the options of the task among the arguments, and the arguments that it takes."""
         from aggrevated.cli.commands.train import (
+            add_task_list,
             find_task_argument,
-            option_groups,
+            make_option_groups,
             select_from_arguments,
             shown_config,
-            with_task_list,
         )
         from aggrevated.cli.options import normalize_flags, specialize_command
 
         task = find_task_argument(arguments)
         if task is None:
-            return with_task_list(cls), list(arguments)
+            return add_task_list(cls), list(arguments)
         selection = select_from_arguments(task, arguments)
         config = shown_config(selection, arguments)
-        command = specialize_command(cls, option_groups([config], cls, arguments), selection=selection)
+        command = specialize_command(cls, make_option_groups([config], cls, arguments), selection=selection)
         return command, normalize_flags(arguments, config.components.values())
 
     def run(self) -> None:
@@ -73,13 +73,13 @@ class Doctor:
         config = fill_selection(self, self.task, self.selection)
         with Progress("doctor", 1) as shown:
 
-            def progress(done: int, total: int, what: str) -> None:
+            def report_progress(done: int, total: int, what: str) -> None:
                 shown.total = total
                 if shown.bar:
                     shown.bar.update(shown.task, total=total)
-                shown.at(done, what)
+                shown.report(done, what)
 
-            found = diagnose(config, self.episodes, config.loop.seed, self.seconds, progress)
+            found = diagnose(config, self.episodes, config.loop.seed, self.seconds, report_progress)
         page = write_report(found, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
         print_note(f"page: {page}")
         print(json.dumps(found.to_dict(), ensure_ascii=False) if self.json else "\n".join(report_lines(found)))

@@ -57,11 +57,11 @@ class Evaluate:
     def run(self) -> None:
         """Evaluate, and print the result."""
         from aggrevated.cli.console import print_result
-        from aggrevated.cli.options import explicit_settings
+        from aggrevated.cli.options import get_explicit_settings
         from aggrevated.training.evaluation import evaluate_run
         from aggrevated.training.run_folder import list_runs
 
-        how = replace(self.defaults, **explicit_settings(self, {"evaluation": self.defaults}))
+        how = replace(self.defaults, **get_explicit_settings(self, {"evaluation": self.defaults}))
         how.check_values()
         print_result(
             [evaluate_run(run, how) for run in list_runs(self.run_folder, self.trust_code)], self.run_folder, self.json

@@ -40,7 +40,7 @@ class Export:
         from aggrevated.cli.console import print_dict, print_note
         from aggrevated.core.settings import check_setting
         from aggrevated.storage import JsonDict, write_atomically
-        from aggrevated.training.model_card import make_model_card, policy_metadata
+        from aggrevated.training.model_card import make_model_card, make_policy_metadata
         from aggrevated.training.run_folder import list_runs
 
         wanted = {name: getattr(self, name) for name in FILE_SUFFIXES}
@@ -53,12 +53,12 @@ class Export:
             wanted |= {"out": run.folder / "p.safetensors", "model_card": run.folder / "card.md"}
         facts: JsonDict = {"run": str(run.folder)}
         if wanted["out"] is not None:
-            run.policy.save(wanted["out"], policy_metadata(run))
+            run.policy.save(wanted["out"], make_policy_metadata(run))
             facts["out"] = str(wanted["out"])
         if wanted["onnx"] is not None:
             from aggrevated.export.onnx_files import export_onnx
 
-            difference = export_onnx(run.policy, wanted["onnx"], policy_metadata(run))
+            difference = export_onnx(run.policy, wanted["onnx"], make_policy_metadata(run))
             facts |= {"onnx": str(wanted["onnx"]), "largest_difference": difference}
             if difference is None:
                 print_note("not checked against onnxruntime, which is not installed: pip install 'aggrevated[onnx]'")

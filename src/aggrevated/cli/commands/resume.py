@@ -46,7 +46,7 @@ class Resume:
         from aggrevated.training.run_folder import list_runs_to_resume
 
         if (self.run_folder / "sweep.json").is_file():
-            self._go_on_with_sweep()
+            self._resume_sweep()
             return
         more = {name: getattr(self, name) for name in LIMIT_NAMES}
         runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust_code)]
@@ -55,7 +55,7 @@ class Resume:
             results = run_all(runs, engine, self.ignore_numerics, log=self.where.log)
         print_result(results, self.run_folder, self.json)
 
-    def _go_on_with_sweep(self) -> None:
+    def _resume_sweep(self) -> None:
         """Make the trials that are missing, and print the best."""
         from aggrevated.cli.commands.sweep import run_sweep_to_end
         from aggrevated.core.errors import UsageError

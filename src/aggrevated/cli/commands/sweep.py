@@ -10,12 +10,12 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from aggrevated.cli.commands.train import (
     COMPONENT_HELP,
+    add_task_list,
     check_task_first,
     find_task_argument,
-    option_groups,
+    make_option_groups,
     select_from_arguments,
     shown_config,
-    with_task_list,
 )
 from aggrevated.cli.options import EngineOptions, Folder, Integer, Name, TaskName
 from aggrevated.methods import METHODS
@@ -72,13 +72,13 @@ class SweepCommand:
         """Return the command with the options of the task in the arguments, and these as it takes them."""
         task = find_task_argument(arguments)
         if task is None:
-            return with_task_list(cls), list(arguments)
+            return add_task_list(cls), list(arguments)
         from aggrevated.cli.options import normalize_flags, specialize_command
 
         selections = list_selections(task, arguments)
         configs = [shown_config(one, arguments) for one in selections]
         pieces = [piece for config in configs for piece in config.components.values()]
-        command = specialize_command(cls, option_groups(configs, cls, arguments), selections=selections)
+        command = specialize_command(cls, make_option_groups(configs, cls, arguments), selections=selections)
         return command, normalize_flags(arguments, pieces)
 
     def run(self) -> None:
@@ -89,9 +89,9 @@ class SweepCommand:
         check_task_first(self.command, self.task, next(iter(self.selections), None))
         self.where.check(runs=2)
         folder = self.out or Path("runs") / to_file_name(f"sweep-{self.task}")
-        run_sweep_to_end(create_or_open_sweep(folder, self.asked(folder)), self.json, self.where)
+        run_sweep_to_end(create_or_open_sweep(folder, self.build_request(folder)), self.json, self.where)
 
-    def asked(self, folder: Path) -> "SweepRequest":
+    def build_request(self, folder: Path) -> "SweepRequest":
         """Return what is asked for; what is left open is as in the folder's sweep, if it varies the same."""
         from aggrevated.sweeps.request import TRIALS, SweepRequest, choose_search
         from aggrevated.sweeps.search_space import parse_variations
@@ -102,34 +102,34 @@ class SweepCommand:
         then = then if then and then.varied == varied else None
         search = self.search or (then.search if then else choose_search(varied, self.trials))
         sizes = (TRIALS if self.trials is None else self.trials, self.seeds, self.sampler_seed)
-        now = SweepRequest(self.task, self.method, varied, self.fixed(), search, *sizes, trust_code=True)
+        now = SweepRequest(self.task, self.method, varied, self.get_fixed_settings(), search, *sizes, trust_code=True)
         now.check()
         most = len(now.grid) if search == "grid" else None
         trials = self.trials or (then.trials if then else most or TRIALS)
         return replace(now, trials=min(trials, most or trials))
 
-    def fixed(self) -> dict[str, Any]:
+    def get_fixed_settings(self) -> dict[str, Any]:
         """Return the settings that were given."""
-        from aggrevated.cli.options import explicit_settings
-        from aggrevated.sweeps.search_space import with_absolute_path
+        from aggrevated.cli.options import get_explicit_settings
+        from aggrevated.sweeps.search_space import resolve_setting_path
 
         chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
         found = {name: value for name, value in chosen.items() if value is not None}
         for selection in self.selections:
-            found |= explicit_settings(self, selection.config.components)
+            found |= get_explicit_settings(self, selection.config.components)
         task = self.selections[0].config.task
-        return {name: with_absolute_path(task, name, value) for name, value in found.items()}
+        return {name: resolve_setting_path(task, name, value) for name, value in found.items()}
 
 
 def list_selections(task: str, arguments: Sequence[str]) -> list["Selection"]:
     """Return the components of all combinations of the methods and components that vary."""
-    from aggrevated.cli.options import option_values
+    from aggrevated.cli.options import list_option_values
     from aggrevated.core.errors import UsageError
     from aggrevated.core.settings import to_flag
 
     found = []
     faults = []
-    varied = dict(word.split("=", 1) for word in option_values("vary", arguments) if "=" in word)
+    varied = dict(word.split("=", 1) for word in list_option_values("vary", arguments) if "=" in word)
     names = [name for name in ("method", *COMPONENT_HELP) if name in varied]
     for some in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
         try:
@@ -152,12 +152,12 @@ def run_sweep_to_end(
     from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
     from aggrevated.core.errors import AggrevatedError
     from aggrevated.reports.sweeps import describe_sweep, write_report
-    from aggrevated.sweeps.sweep import ROUND, FailureCallback, sort_best_first
+    from aggrevated.sweeps.sweep import TRIALS_PER_ROUND, FailureCallback, sort_best_first
 
     asked = sweep.asked
-    problem = asked.found.problem
+    problem = asked.task_spec.problem
     print_note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
-    runs_at_once = asked.seeds * min(asked.trials, ROUND)
+    runs_at_once = asked.seeds * min(asked.trials, TRIALS_PER_ROUND)
     with where.build(runs_at_once) as engine, print_resume_hint_on_interrupt(sweep.folder):
 
         def run_trials(runs: Sequence["Run"], failed: FailureCallback) -> None:

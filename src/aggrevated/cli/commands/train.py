@@ -68,20 +68,20 @@ class Train:
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """Return the command with the options of the task among the arguments, and the arguments that it takes."""
-        from aggrevated.cli.options import normalize_flags, option_value, specialize_command
+        from aggrevated.cli.options import find_option_value, normalize_flags, specialize_command
 
-        file = option_value("config", arguments)
+        file = find_option_value("config", arguments)
         task = find_task_argument(arguments)
         if file is not None:
-            config = config_from_file(Path(file), arguments)
+            config = load_config(Path(file), arguments)
             attributes: dict[str, Any] = {"file_config": config}
         elif task is not None:
             selection = select_from_arguments(task, arguments)
             config = shown_config(selection, arguments)
             attributes = {"selection": selection}
         else:
-            return with_task_list(cls), list(arguments)
-        command = specialize_command(cls, option_groups([config], cls, arguments), **attributes)
+            return add_task_list(cls), list(arguments)
+        command = specialize_command(cls, make_option_groups([config], cls, arguments), **attributes)
         return command, normalize_flags(arguments, config.components.values())
 
     def run(self) -> None:
@@ -109,21 +109,21 @@ class Train:
 
     def make_config(self) -> "Config":
         """Return the config of the run, checked."""
-        from aggrevated.cli.options import explicit_settings
+        from aggrevated.cli.options import get_explicit_settings
         from aggrevated.core.errors import UsageError
 
         if self.file_config is None:
             return fill_selection(self, self.task, self.selection)
         if self.task:
             raise UsageError(f"{self.config} names the task already; leave {self.task} out")
-        config: Config = self.file_config.with_settings(**explicit_settings(self, self.file_config.components))
+        config: Config = self.file_config.with_settings(**get_explicit_settings(self, self.file_config.components))
         config.validate()
         return config
 
 
-def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
+def load_config(file: Path, arguments: Sequence[str]) -> "Config":
     """The config in a file, sealed or not; a `UsageError` for what cannot be said besides."""
-    from aggrevated.cli.options import option_value
+    from aggrevated.cli.options import find_option_value
     from aggrevated.config.resolver import config_from_dict
     from aggrevated.core.errors import UsageError
     from aggrevated.core.settings import to_flag
@@ -131,7 +131,7 @@ def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
     from aggrevated.storage.checksummed import CHECKSUM_KEY
 
     for name in ("method", *COMPONENT_HELP):
-        if option_value(name, arguments) is not None:
+        if find_option_value(name, arguments) is not None:
             raise UsageError(f"{to_flag(name)} cannot be changed beside --config; change it in {file}, or leave it out")
     facts = read_json(file)
     facts.pop(CHECKSUM_KEY, None)
@@ -142,14 +142,14 @@ def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
 
 def select_from_arguments(task_name: str, arguments: Sequence[str]) -> "Selection":
     """Return the components of a task that the arguments choose."""
-    from aggrevated.cli.options import option_value
+    from aggrevated.cli.options import find_option_value
     from aggrevated.config.resolver import select_components
     from aggrevated.tasks import find_task
 
     task = find_task(task_name, trust_code=True)
-    choices = {name: value for name in COMPONENT_HELP if (value := option_value(name, arguments)) is not None}
+    choices = {name: value for name in COMPONENT_HELP if (value := find_option_value(name, arguments)) is not None}
     explicit = choices | read_selection_settings(task, arguments)
-    return select_components(task, option_value("method", arguments) or "aggrevated", explicit)
+    return select_components(task, find_option_value("method", arguments) or "aggrevated", explicit)
 
 
 def shown_config(selection: "Selection", arguments: Sequence[str]) -> "Config":
@@ -161,23 +161,23 @@ def shown_config(selection: "Selection", arguments: Sequence[str]) -> "Config":
 
 def fill_selection(command: Any, task: str, selection: "Selection | None") -> "Config":
     """Return the config of a command with its explicit options; a `UsageError` if they are of another task."""
-    from aggrevated.cli.options import explicit_settings
+    from aggrevated.cli.options import get_explicit_settings
 
     checked = check_task_first(command.command, task, selection)
     choices = {name: value for name in COMPONENT_HELP if (value := getattr(command.choice, name)) is not None}
-    return checked.fill(choices | explicit_settings(command, checked.config.components))
+    return checked.fill(choices | get_explicit_settings(command, checked.config.components))
 
 
 def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
     """Those of the world's settings that decide which pieces suit it, as far as they are given."""
-    from aggrevated.cli.options import option_value, option_words
-    from aggrevated.core.settings import declared_settings, parse_value
+    from aggrevated.cli.options import find_option_value, list_option_words
+    from aggrevated.core.settings import get_declared_settings, parse_value
 
     kinds = get_type_hints(type(task.problem))
     found = {}
-    for name in (name for name in task.problem.selection_settings if option_value(name, arguments) is not None):
-        assert name in declared_settings(type(task.problem))
-        found[name] = parse_value(name, " ".join(option_words(name, arguments)), kinds[name])
+    for name in (name for name in task.problem.selection_settings if find_option_value(name, arguments) is not None):
+        assert name in get_declared_settings(type(task.problem))
+        found[name] = parse_value(name, " ".join(list_option_words(name, arguments)), kinds[name])
     return found
 
 
@@ -202,7 +202,7 @@ def check_task_first(command: str, task: str, selection: "Selection | None") -> 
     return selection
 
 
-def with_task_list(command: type[T]) -> type[T]:
+def add_task_list(command: type[T]) -> type[T]:
     """The command without a task, whose help lists them."""
     from aggrevated.core.registry import list_task_names
 
@@ -211,7 +211,7 @@ def with_task_list(command: type[T]) -> type[T]:
     return listed
 
 
-def option_groups(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
+def make_option_groups(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
     """The options of all pieces of these configs by their places; a `UsageError` for one that none of them has."""
     from aggrevated.cli.options import iter_unknown_options, make_option_group
     from aggrevated.config.resolver import raise_unused_setting

@@ -17,7 +17,7 @@ from aggrevated.experts import Expert
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import find_action_mask, find_reseedable
-from aggrevated.simulators.checked import checked_observe, checked_reset, checked_step
+from aggrevated.simulators.checked import observe_and_check, reset_and_check, step_and_check
 
 AGAIN = 2000  # steps, at most: an environment that replays its way to each of them may be slow
 SHARE = 0.05  # of the time, for those of expert and random policy each
@@ -26,7 +26,7 @@ LANES = 6  # whole episodes
 
 def check_markov_state(patient: Examination) -> Iterator[Finding]:
     """Episodes are stepped again, out of order, from their start, and from their middle: not a bit may differ."""
-    for of in (patient.of_expert, patient.of_random):
+    for of in (patient.expert_trajectories, patient.random_trajectories):
         for look in (replay_some_out_of_order, replay_from_start, replay_from_middle):
             if way := look(patient, of):
                 remedy = (
@@ -49,8 +49,8 @@ def replay_out_of_order(patient: Examination, of: Trajectories, count: int) -> s
     rows = np.random.default_rng(patient.seed).permutation(len(k))[:count]
     k = k[rows]
     t = t[rows]
-    following, cost, done = checked_step(patient.simulator, of.states[k, t], of.actions[k, t])
-    last = last_step_times(of)[k] == t
+    following, cost, done = step_and_check(patient.simulator, of.states[k, t], of.actions[k, t])
+    last = find_last_step_times(of)[k] == t
     if not np.array_equal(cost, of.costs[k, t], equal_nan=True):
         different = count_differing_rows(cost, of.costs[k, t])
         return f"{different} of {len(k)} single steps cost something else when taken again"
@@ -61,7 +61,7 @@ def replay_out_of_order(patient: Examination, of: Trajectories, count: int) -> s
     if late.any():
         return f"{int(late.sum())} steps that ended an episode do not when taken again"
     on = ~last & ~done
-    shown = checked_observe(patient.simulator, following[on]) if on.any() else of.observations[:0, 0]
+    shown = observe_and_check(patient.simulator, following[on]) if on.any() else of.observations[:0, 0]
     wrong = count_differing_rows(shown, of.observations[k[on], t[on] + 1])
     return f"{wrong} of {len(k)} single steps lead elsewhere when taken again" if wrong else ""
 
@@ -70,7 +70,7 @@ def replay_from_start(patient: Examination, of: Trajectories) -> str:
     """Whole episodes, in reverse order."""
     lanes = np.arange(min(LANES, of.count))[::-1]
     return describe_replay_difference(
-        patient, of, lanes, np.zeros(len(lanes), int), checked_reset(patient.simulator, of.seeds[lanes])
+        patient, of, lanes, np.zeros(len(lanes), int), reset_and_check(patient.simulator, of.seeds[lanes])
     )
 
 
@@ -85,12 +85,12 @@ def describe_replay_difference(
     patient: Examination, of: Trajectories, lanes: Array, start: Array, states: Array
 ) -> str:
     """In words, how what happens from these states on differs from what happened; nothing if it does not."""
-    end = last_step_times(of)
+    end = find_last_step_times(of)
     at = start.copy()
     while len(lanes):
-        if count_differing_rows(checked_observe(patient.simulator, states), of.observations[lanes, at]):
+        if count_differing_rows(observe_and_check(patient.simulator, states), of.observations[lanes, at]):
             return f"an episode that is gone through again looks otherwise at step {int(at.min())}"
-        states, cost, done = checked_step(patient.simulator, states, of.actions[lanes, at])
+        states, cost, done = step_and_check(patient.simulator, states, of.actions[lanes, at])
         if count_differing_rows(cost, of.costs[lanes, at]):
             return f"an episode that is gone through again costs something else at step {int(at.min())}"
         over = at == end[lanes]
@@ -102,7 +102,7 @@ def describe_replay_difference(
     return ""
 
 
-def last_step_times(of: Trajectories) -> Array:
+def find_last_step_times(of: Trajectories) -> Array:
     """[K]: when the last step was."""
     found: Array = of.mask.sum(axis=1) - 1
     return found
@@ -124,15 +124,17 @@ def check_stochasticity(patient: Examination) -> Iterator[Finding]:
     if luck is None:
         yield Finding("chance", "fine", "nothing is left to chance after the first state: one roll-out tells all")
         return
-    of = patient.of_expert
+    of = patient.expert_trajectories
     k, t = np.nonzero(of.mask)
     rows = np.linspace(0, len(k) - 1, min(TRIED, len(k))).astype(int)
     states = of.states[k[rows], t[rows]]
     actions = of.actions[k[rows], t[rows]]
     outcomes = []
     for part in (10, 11):
-        after, cost, _ = checked_step(patient.simulator, luck.reseed(states, patient.seeds(part, len(rows))), actions)
-        outcomes.append(np.column_stack([cost, checked_observe(patient.simulator, after).reshape(len(rows), -1)]))
+        after, cost, _ = step_and_check(
+            patient.simulator, luck.reseed(states, patient.make_seeds(part, len(rows))), actions
+        )
+        outcomes.append(np.column_stack([cost, observe_and_check(patient.simulator, after).reshape(len(rows), -1)]))
     differ = float((outcomes[0] != outcomes[1]).any(axis=1).mean())
     numbers = {"share_of_steps": differ}
     if differ:
@@ -150,9 +152,9 @@ def check_action_masks(patient: Examination) -> Iterator[Finding]:
     known = find_action_mask(patient.simulator)
     if known is None:
         return
-    k, t = sample_steps(patient.of_random, ASKED, patient.seed)
-    states = patient.of_random.states[k, t]
-    actions = patient.acting(states, t)
+    k, t = sample_steps(patient.random_trajectories, ASKED, patient.seed)
+    states = patient.random_trajectories.states[k, t]
+    actions = patient.query_actions_at(states, t)
     legal = known.action_mask(states)[np.arange(len(states)), actions]
     illegal = float(1 - legal.mean())
     if illegal:
@@ -172,7 +174,7 @@ def check_horizon(patient: Examination) -> Iterator[Finding]:
     """Beside what is known of its training; where nothing is, beside what its costs foresee."""
     here = patient.horizon
     made_for = patient.training.horizon
-    lengths = patient.of_expert.mask.sum(axis=1)
+    lengths = patient.expert_trajectories.mask.sum(axis=1)
     cut = float((lengths >= here).mean())
     numbers = {"horizon": here, "made_for": made_for, "cut": cut, "mean_length": float(lengths.mean())}
     said = f"H = {here}, the expert's episodes have {lengths.mean():.0f} steps, and {cut:.0%} are cut"
@@ -184,7 +186,7 @@ def check_horizon(patient: Examination) -> Iterator[Finding]:
             verdict = "warning" if NEAR[0] <= times <= NEAR[1] else "fault"
             yield Finding("horizon", verdict, sentence, f"use --horizon {made_for}", numbers)  # type: ignore[arg-type]
             return
-    elif patient.knows and cut > MOST and (beyond := estimate_foresight(patient)) is not None:
+    elif patient.capability and cut > MOST and (beyond := estimate_foresight(patient)) is not None:
         sentence = f"{said}; the expert's costs are those of longer episodes ({beyond:.1f} times nearer)"
         remedy = f"use a longer --horizon than {here}, or --oracle monte-carlo, which keeps to it"
         yield Finding("horizon", "warning", sentence, remedy, numbers | {"times_nearer": beyond})
@@ -200,11 +202,11 @@ def estimate_foresight(patient: Examination) -> float | None:
         return None
     ways = [level.fits[own, going_on] for going_on in (False, True)]
 
-    def times(rows: Array) -> float:
+    def compute_ratio(rows: Array) -> float:
         kept, gone_on = (mean_squared_error(level.predicted_costs[rows], way[rows]) for way in ways)
         return float(np.sqrt(kept / max(gone_on, 1e-30)))
 
-    nearer = bootstrap_estimate(times, level.group)
+    nearer = bootstrap_estimate(compute_ratio, level.group)
     return nearer.value if nearer.known and nearer.low > TIMES else None
 
 
@@ -228,7 +230,7 @@ def check_observation_scale(patient: Examination) -> Iterator[Finding]:
         sentence = "the expert was trained on normalised observations, and nothing normalises them here"
         yield Finding("scales", "fault", sentence, f"give {STATISTICS}: --vec-normalize FILE", numbers)
         return
-    better = returns_with_normalization(patient, mean, deviation)
+    better = compare_normalized_returns(patient, mean, deviation)
     if better is not None:
         own, other = better
         sentence = f"with normalised observations the expert earns {other:.1f}, and {own:.1f} as it is"
@@ -237,7 +239,7 @@ def check_observation_scale(patient: Examination) -> Iterator[Finding]:
         return
     used = sizes[sizes > 0]
     odd = bool(((used < ODD[0]) | (used > ODD[1])).any())
-    if odd and not beats_random(patient):
+    if odd and not is_better_than_random(patient):
         sentence = f"what the expert sees is of sizes from {used.min():.2g} to {used.max():.2g}, and it earns nothing"
         remedy = "check whether its observations were normalised in training"
         yield Finding("scales", "warning", sentence, remedy, numbers)
@@ -253,14 +255,17 @@ def collect_observations(patient: Examination) -> Array | None:
     look: Callable[[Array], Array] | None = getattr(patient.expert, "observe", None)
     if not callable(look):
         return None
-    parts = [look(of.states[of.mask]) for of in (patient.of_expert, patient.of_random)]
+    parts = [look(of.states[of.mask]) for of in (patient.expert_trajectories, patient.random_trajectories)]
     return np.concatenate([np.asarray(part, float).reshape(len(part), -1) for part in parts])
 
 
-def beats_random(patient: Examination) -> bool:
+def is_better_than_random(patient: Examination) -> bool:
     """Whether it is better than chance."""
-    shared = min(patient.of_expert.count, patient.of_random.count)
-    return estimate_mean(patient.of_expert.returns[:shared] - patient.of_random.returns[:shared]).low > 0
+    shared = min(patient.expert_trajectories.count, patient.random_trajectories.count)
+    return (
+        estimate_mean(patient.expert_trajectories.returns[:shared] - patient.random_trajectories.returns[:shared]).low
+        > 0
+    )
 
 
 @dataclass(frozen=True)
@@ -277,7 +282,7 @@ class NormalizedView:
         return np.ascontiguousarray(found.astype(shown.dtype))
 
 
-def returns_with_normalization(patient: Examination, mean: Array, deviation: Array) -> tuple[float, float] | None:
+def compare_normalized_returns(patient: Examination, mean: Array, deviation: Array) -> tuple[float, float] | None:
     """(what it earns, what it earns with normalised observations) if that is surely much more; else None."""
     expert: Any = patient.expert
     if not is_dataclass(expert) or isinstance(expert, type) or "observe" not in {f.name for f in fields(expert)}:
@@ -286,16 +291,16 @@ def returns_with_normalization(patient: Examination, mean: Array, deviation: Arr
     seen_by = NormalizedView(patient.expert.observe, mean, usual)  # type: ignore[attr-defined]
     other: Any = replace(expert, observe=seen_by)
 
-    def tried(who: Expert) -> Array:
+    def collect_returns(who: Expert) -> Array:
         def work(n: int) -> Array:
-            return roll_in(patient.simulator, RollInPolicy(who, None, 1.0), patient.seeds(4, n)).returns
+            return roll_in(patient.simulator, RollInPolicy(who, None, 1.0), patient.make_seeds(4, n)).returns
 
         return run_largest_affordable(work, FRESH, CHANGED * patient.seconds / 4)
 
-    own = tried(patient.expert)
-    changed = tried(other)
+    own = collect_returns(patient.expert)
+    changed = collect_returns(other)
     shared = min(len(own), len(changed))
     gain = estimate_mean(changed[:shared] - own[:shared])
-    room = float(changed.mean()) - float(patient.of_random.returns.mean())
+    room = float(changed.mean()) - float(patient.random_trajectories.returns.mean())
     much = gain.low > 0 and gain.low > MUCH * max(room, 0.0)
     return (float(own.mean()), float(changed.mean())) if much else None

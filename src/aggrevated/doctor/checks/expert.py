@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import standard_error
+from aggrevated.core.statistics import estimate_standard_error
 from aggrevated.doctor.examination import CHANGED, IMPROVED, Examination
 from aggrevated.doctor.findings import BootstrapEstimate, Finding, estimate_mean
 from aggrevated.doctor.probes import PerturbedExpert, run_discounted_rollouts
@@ -19,22 +19,22 @@ from aggrevated.experts import DiscreteQExpert, StateValueExpert
 from aggrevated.experts.checked import query_q_values, query_state_values
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import find_action_mask, find_reseedable
-from aggrevated.simulators.checked import checked_reset, checked_step
+from aggrevated.simulators.checked import reset_and_check, step_and_check
 
 LOST = 0.5  # of what it earned in training above what chance earns: less than this is another expert, or another world
 
 
 def check_returns(patient: Examination) -> Iterator[Finding]:
     """An expert that is worse than chance teaches the opposite; one far below its training is not itself here."""
-    expert = patient.of_expert
-    random = patient.of_random
-    first = patient.of_first
+    expert = patient.expert_trajectories
+    random = patient.random_trajectories
+    first = patient.first_policy_trajectories
     means = {name: estimate_mean(of.returns) for name, of in (("expert", expert), ("random", random), ("first", first))}
-    numbers = {name: mean.as_list() for name, mean in means.items()}
+    numbers = {name: mean.to_list() for name, mean in means.items()}
     numbers |= {f"{name}_episodes": [of.count] for name, of in (("expert", expert), ("random", random))}
     shared = min(expert.count, random.count)
     better = estimate_mean(expert.returns[:shared] - random.returns[:shared])
-    error = standard_error(expert.returns)
+    error = estimate_standard_error(expert.returns)
     give_or_take = f" ± {error:.1f}" if error is not None else ""
     said = f"the expert earns {means['expert'].value:.1f}{give_or_take} an episode ({expert.count} of them)"
     beside = f"acting at random {means['random'].value:.1f}, the first policy {means['first'].value:.1f}"
@@ -57,7 +57,7 @@ def compare_with_training_return(
     if known.mean_return is None or known.horizon not in (None, patient.horizon):
         return
     least = random.value + LOST * (known.mean_return - random.value)
-    numbers = {"here": mean.as_list(), "in_training": known.mean_return}
+    numbers = {"here": mean.to_list(), "in_training": known.mean_return}
     if mean.high < least:
         sentence = f"it earns {mean.value:.1f} here, where {known.source} says {known.mean_return:.1f}"
         remedy = "give it the environment that it was trained in, with the same wrappers and normalisation"
@@ -76,25 +76,27 @@ def check_action_order(patient: Examination) -> Iterator[Finding]:
     if find_action_mask(patient.simulator) is not None:
         yield Finding("actions", "unknown", "where not every action is legal, no other order of them can be tried")
         return
-    changes = candidate_permutations(int(space.n)) if isinstance(space, Discrete) else candidate_sign_flips(space)
+    changes = (
+        list_candidate_permutations(int(space.n)) if isinstance(space, Discrete) else list_candidate_sign_flips(space)
+    )
 
-    def tried(part: int, episodes: int, change: Callable[[Array], Array] | None) -> Array:
+    def collect_returns(part: int, episodes: int, change: Callable[[Array], Array] | None) -> Array:
         expert = PerturbedExpert(patient.expert, change) if change else patient.expert
-        return roll_in(patient.simulator, RollInPolicy(expert, None, 1.0), patient.seeds(part, episodes)).returns
+        return roll_in(patient.simulator, RollInPolicy(expert, None, 1.0), patient.make_seeds(part, episodes)).returns
 
     names = [*changes]
     seconds = CHANGED * patient.seconds
     found = run_largest_affordable(
-        lambda n: [tried(2, EPISODES, changes[name]).mean() for name in names[:n]], len(names), seconds / 2
+        lambda n: [collect_returns(2, EPISODES, changes[name]).mean() for name in names[:n]], len(names), seconds / 2
     )
     best = names[int(np.argmax(found))]
-    fresh = partial(tried, 3)
+    fresh = partial(collect_returns, 3)
     own = run_largest_affordable(lambda n: fresh(n, None), FRESH, seconds / 4)
     other = run_largest_affordable(lambda n: fresh(n, changes[best]), FRESH, seconds / 4)
     shared = min(len(own), len(other))
     gain = estimate_mean(other[:shared] - own[:shared])
-    random = float(patient.of_random.returns.mean())
-    numbers = {"own": float(own.mean()), "changed": float(other.mean()), "change": best, "gain": gain.as_list()}
+    random = float(patient.random_trajectories.returns.mean())
+    numbers = {"own": float(own.mean()), "changed": float(other.mean()), "change": best, "gain": gain.to_list()}
     numbers |= {"tried": len(found)}
     if gain.low > MUCH * max(float(other.mean()) - random, 0.0) and gain.low > 0:
         what = f"with its actions {best} the expert earns {other.mean():.1f}, and {own.mean():.1f} as it is"
@@ -106,7 +108,7 @@ def check_action_order(patient: Examination) -> Iterator[Finding]:
         yield Finding("actions", "fine", said, "", numbers)
 
 
-def candidate_permutations(count: int) -> dict[str, Callable[[Array], Array]]:
+def list_candidate_permutations(count: int) -> dict[str, Callable[[Array], Array]]:
     """Other orders of the actions, by what they are called."""
     if count <= ALL:
         found = [order for order in permutations(range(count)) if order != tuple(range(count))]
@@ -120,7 +122,7 @@ def candidate_permutations(count: int) -> dict[str, Callable[[Array], Array]]:
     return {f"as {', '.join(map(str, order))}": partial(np.take, np.array(order)) for order in found}
 
 
-def candidate_sign_flips(space: Box) -> dict[str, Callable[[Array], Array]]:
+def list_candidate_sign_flips(space: Box) -> dict[str, Callable[[Array], Array]]:
     """Vectors with one number turned, or all of them; and two exchanged."""
     size = int(np.prod(space.shape))
     signs = {"all turned": -np.ones(size)}
@@ -151,7 +153,7 @@ def check_greedy_consistency(patient: Examination) -> Iterator[Finding]:
     space = patient.simulator.action_space
     if not isinstance(expert, DiscreteQExpert) or not isinstance(space, Discrete):
         return
-    probes, _ = patient.probed
+    probes, _ = patient.probe_rollouts
     q = query_q_values(expert, probes.states, int(space.n))
     rows = np.arange(len(q))
     own = np.zeros(len(q), int)
@@ -183,13 +185,13 @@ def check_improvement(patient: Examination) -> Iterator[Finding]:
     """In some steps of fresh episodes all actions are rolled out, and the best is taken; else the expert acts."""
     numbers = summarize_action_gaps(patient)
     with_help, decisions = run_largest_affordable(
-        lambda n: (one_step_improvement(patient, n), n), patient.horizon, IMPROVED * patient.seconds
+        lambda n: (rollout_one_step_improvement(patient, n), n), patient.horizon, IMPROVED * patient.seconds
     )
-    alone = one_step_improvement(patient, 0)
+    alone = rollout_one_step_improvement(patient, 0)
     gain = estimate_mean(with_help - alone)
-    worth = LITTLE * abs(float(alone.mean()) - float(patient.of_random.returns.mean()))
+    worth = LITTLE * abs(float(alone.mean()) - float(patient.random_trajectories.returns.mean()))
     share = decisions / patient.horizon
-    numbers |= {"expert": [float(alone.mean())], "improved": [float(with_help.mean())], "gain": gain.as_list()}
+    numbers |= {"expert": [float(alone.mean())], "improved": [float(with_help.mean())], "gain": gain.to_list()}
     numbers |= {"decisions": [decisions], "surpassed": [float(gain.low > worth)]}
     how = (
         f"deciding {share:.0%} of the steps by roll-outs earns {with_help.mean():.1f} where it earns {alone.mean():.1f}"
@@ -205,8 +207,8 @@ def check_improvement(patient: Examination) -> Iterator[Finding]:
 
 def summarize_action_gaps(patient: Examination) -> dict[str, list[float]]:
     """Of single steps: what the best action saves, how often there is a better one, and how unequal mistakes are."""
-    probes, rolled = patient.probed
-    paid = rolled.by(1.0)
+    probes, rolled = patient.probe_rollouts
+    paid = rolled.get_costs(1.0)
     own = np.full(len(probes.states), np.nan)
     own[probes.probe[probes.own]] = paid[probes.own]
     over = paid - own[probes.probe]
@@ -222,30 +224,30 @@ def summarize_action_gaps(patient: Examination) -> dict[str, list[float]]:
     return found
 
 
-def one_step_improvement(patient: Examination, decisions: int) -> Array:
+def rollout_one_step_improvement(patient: Examination, decisions: int) -> Array:
     """[EPISODES] returns of the expert, helped in so many steps, evenly over the horizon."""
     simulator = patient.simulator
     chance = find_reseedable(patient.simulator)
     helped = set(np.linspace(0, patient.horizon, decisions, endpoint=False).astype(int).tolist())
-    state = checked_reset(simulator, patient.seeds(5, EPISODES))
+    state = reset_and_check(simulator, patient.make_seeds(5, EPISODES))
     lanes = np.arange(EPISODES)
     total = np.zeros(EPISODES)
     for t in range(patient.horizon):
         times = np.full(len(lanes), t)
-        action = patient.acting(state, times)
+        action = patient.query_actions_at(state, times)
         if t in helped:
-            probe, tried, own = patient.tried(state, action)
+            probe, tried, own = patient.list_tried_actions(state, action)
             costs = np.zeros(len(probe))
             for luck in range(SEEDS_PER_STEP if chance is not None else 1):
-                fresh = patient.seeds(1000 + SEEDS_PER_STEP * t + luck, len(lanes))
+                fresh = patient.make_seeds(1000 + SEEDS_PER_STEP * t + luck, len(lanes))
                 start = state if chance is None else chance.reseed(state, fresh)
                 rolled = run_discounted_rollouts(simulator, patient.expert, start[probe], times[probe], tried, (1.0,))
-                costs += np.nan_to_num(rolled.by(1.0), nan=np.inf)
+                costs += np.nan_to_num(rolled.get_costs(1.0), nan=np.inf)
             for row in range(len(lanes)):
                 options = np.flatnonzero(probe == row)
                 best = options[np.lexsort((~own[options], costs[options]))[0]]  # the expert's own where they are equal
                 action[row] = tried[best]
-        state, cost, done = checked_step(simulator, state, action)
+        state, cost, done = step_and_check(simulator, state, action)
         total[lanes] -= cost
         lanes = lanes[~done]
         state = state[~done]

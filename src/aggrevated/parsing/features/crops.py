@@ -14,9 +14,9 @@ STEP = 0.5  # pixels between dabs of the pen at most: the outline is then right 
 CHUNK = 1 << 14  # dabs at a time: memory stays small however long the strokes
 
 
-def crops(ink: Sequence[Strokes]) -> Array:
+def draw_crops(ink: Sequence[Strokes]) -> Array:
     """The crop of each symbol, uint8 [n, 40, 40]: 0 is paper, 255 is ink, between them the pen's edge."""
-    starts, ends, owners = _segments(ink)
+    starts, ends, owners = _split_segments(ink)
     dabs = np.maximum(np.ceil(np.hypot(*(ends - starts).T) / STEP).astype(np.int64), 1)  # [segments], each at least 1
     nearest = np.full(len(ink) * SIDE * SIDE, 9.0, np.float32)  # squared distance of each pixel from the pen's path
     first = np.cumsum(dabs) - dabs
@@ -25,7 +25,7 @@ def crops(ink: Sequence[Strokes]) -> Array:
         dab = np.arange(begin, min(begin + CHUNK, total))
         segment = np.searchsorted(first, dab, side="right") - 1
         part = ((dab - first[segment] + 1) / dabs[segment])[:, None]
-        _dab(nearest, starts[segment] + part * (ends - starts)[segment], owners[segment])
+        _draw_dab(nearest, starts[segment] + part * (ends - starts)[segment], owners[segment])
     covered = np.clip(PEN + 0.5 - np.sqrt(nearest), 0.0, 1.0)
     return np.rint(255 * covered).astype(np.uint8).reshape(-1, SIDE, SIDE)
 
@@ -33,11 +33,11 @@ def crops(ink: Sequence[Strokes]) -> Array:
 def fit_to_crop(strokes: Strokes) -> Strokes:
     """The strokes of one symbol in the crop's coordinates: its box's centre at the crop's, as large as fits."""
     points = np.concatenate(strokes)
-    placed = _fitted(points, np.zeros(len(points), np.int64))
+    placed = _fit_to_crop(points, np.zeros(len(points), np.int64))
     return tuple(np.split(placed, np.cumsum([len(stroke) for stroke in strokes])[:-1]))
 
 
-def _segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
+def _split_segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
     """Where each piece of the pen's path starts and ends, [segments, 2] in the crop, and whose it is, [segments].
 
     A stroke of n points has n pieces: its first point on its own, so that a dot leaves ink, and n − 1 lines.
@@ -49,13 +49,13 @@ def _segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
     of_stroke = np.repeat(np.arange(len(ink)), [len(strokes) for strokes in ink])
     owners = np.repeat(of_stroke, lengths)
     firsts = np.cumsum(lengths) - lengths
-    ends = _fitted(np.concatenate(strokes), owners)
+    ends = _fit_to_crop(np.concatenate(strokes), owners)
     starts = np.concatenate([ends[:1], ends[:-1]])
     starts[firsts] = ends[firsts]
     return starts, ends, owners
 
 
-def _fitted(points: Array, owners: Array) -> Array:
+def _fit_to_crop(points: Array, owners: Array) -> Array:
     """Points [n, 2] in the coordinates of their owners' crops: the middle of the owner's box in the middle of the crop,
     its longer side as long as fits."""
     symbols, first = np.unique(owners, return_index=True)
@@ -70,7 +70,7 @@ def _fitted(points: Array, owners: Array) -> Array:
 _REACH = np.arange(-2, 3)
 
 
-def _dab(nearest: Array, centres: Array, owners: Array) -> None:
+def _draw_dab(nearest: Array, centres: Array, owners: Array) -> None:
     """Lower the squared distances of the 5 × 5 pixels around each dab to those from its centre."""
     pixel = np.rint(centres).astype(np.int64)  # [dabs, 2]; the margin keeps the 5 × 5 inside the crop
     offset = (pixel - centres).astype(np.float32)[:, :, None] + _REACH.astype(np.float32)  # [dabs, 2, 5]

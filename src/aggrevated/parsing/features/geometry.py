@@ -17,12 +17,12 @@ GEOMETRY = (
 _FAR = 3.0  # gaps and steps beyond that many median heights say no more
 
 
-def geometry(boxes: Array) -> Array:
+def extract_geometry_features(boxes: Array) -> Array:
     """Features of each symbol's place from the boxes alone, [n, 4] in reading order → float32 [n, 8], see GEOMETRY."""
     n = len(boxes)
     if n == 0:
         return np.zeros((0, len(GEOMETRY)), np.float32)
-    unit = unit_of_length(boxes)
+    unit = compute_unit_length(boxes)
     size = (boxes[:, 2:] - boxes[:, :2]) / unit  # [n, 2]: width, height
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
     low = boxes[:, :2].min(axis=0)
@@ -34,10 +34,10 @@ def geometry(boxes: Array) -> Array:
     gap[0] = 0.0
     logs = np.log(np.maximum(size, 0.05))
     columns = [*logs.T, *place.T, np.clip(gap, -_FAR, _FAR), np.clip(step, -_FAR, _FAR), logs[:, 1] - logs[before, 1]]
-    return np.stack([*columns, line_starts(boxes)], axis=1).astype(np.float32)
+    return np.stack([*columns, find_line_starts(boxes)], axis=1).astype(np.float32)
 
 
-def line_starts(boxes: Array) -> Array:
+def find_line_starts(boxes: Array) -> Array:
     """Where the reading order goes on in a new line, bool [n]: the pen goes back to the left, below its predecessor.
 
     A symbol starts a line if its middle lies left of its predecessor's by half a median height or more, and its middle
@@ -46,13 +46,13 @@ def line_starts(boxes: Array) -> Array:
     """
     starts = np.zeros(len(boxes), bool)
     if len(boxes):
-        step = np.diff((boxes[:, :2] + boxes[:, 2:]) / 2, axis=0) / unit_of_length(boxes)
+        step = np.diff((boxes[:, :2] + boxes[:, 2:]) / 2, axis=0) / compute_unit_length(boxes)
         starts[0] = True
         starts[1:] = (step[:, 0] < -0.5) & (step[:, 1] > 0.5)
     return starts
 
 
-def unit_of_length(boxes: Array) -> float:
+def compute_unit_length(boxes: Array) -> float:
     """The median height of a symbol; where most are flat, the median of their longer sides."""
     size = boxes[:, 2:] - boxes[:, :2]
     return max(float(np.median(size[:, 1])), 0.5 * float(np.median(size.max(axis=1))), 1e-9)

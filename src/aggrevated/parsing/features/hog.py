@@ -17,23 +17,23 @@ CLIP = 0.2  # of L2-Hys
 _EPSILON = 1e-5  # scikit-image's
 
 
-def hog(images: Array) -> Array:
+def extract_hog_features(images: Array) -> Array:
     """The histogram of oriented gradients of each crop, [n, height, width] → float32 [n, 576] (for 40 × 40)."""
     assert images.ndim == 3, images.shape
-    blocks = np.lib.stride_tricks.sliding_window_view(_cells(images), (BLOCK, BLOCK), axis=(1, 2))
+    blocks = np.lib.stride_tricks.sliding_window_view(_compute_cells(images), (BLOCK, BLOCK), axis=(1, 2))
     blocks = np.moveaxis(blocks, 3, 5)  # [n, rows, columns, orientation, 2, 2] → orientation last
-    blocks = _unit(np.minimum(_unit(blocks), CLIP))
+    blocks = _normalize_blocks(np.minimum(_normalize_blocks(blocks), CLIP))
     return blocks.reshape(len(images), math.prod(blocks.shape[1:])).astype(np.float32)
 
 
-def _unit(blocks: Array) -> Array:
+def _normalize_blocks(blocks: Array) -> Array:
     """Each block divided by its length, √(‖v‖² + ε²)."""
     squared = np.einsum("nrcijo,nrcijo->nrc", blocks, blocks)
     unit: Array = blocks / np.sqrt(squared + _EPSILON**2)[..., None, None, None]
     return unit
 
 
-def _cells(images: Array) -> Array:
+def _compute_cells(images: Array) -> Array:
     """The mean gradient magnitude by orientation in each cell, [n, height / 8, width / 8, 9]. Borders have none."""
     n, height, width = images.shape
     rows = height // CELL

@@ -7,7 +7,7 @@ root by the box around it. `geometry` tells less, and stays as the paper's rows 
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.parsing.features.geometry import geometry, unit_of_length
+from aggrevated.parsing.features.geometry import compute_unit_length, extract_geometry_features
 
 NEIGHBORS = (-2, -1, 1, 2)  # places in reading order
 BETWEEN = 6  # numbers for each neighbour
@@ -22,13 +22,16 @@ def compute_layout(boxes: Array) -> Array:
     """float32 [n, LAYOUT] of boxes [n, 4] in reading order: `geometry`, neighbours, overlaps, and the place itself."""
     if not len(boxes):
         return np.zeros((0, LAYOUT), np.float32)
-    unit = unit_of_length(boxes)
+    unit = compute_unit_length(boxes)
     scaled = (boxes - [*boxes[:, :2].min(axis=0)] * 2) / unit
-    beside = [neighbor_features(scaled, shift) for shift in NEIGHBORS]
-    return np.concatenate([geometry(boxes), *beside, overlaps(scaled), box_features(scaled)], axis=1).astype(np.float32)
+    beside = [extract_neighbor_features(scaled, shift) for shift in NEIGHBORS]
+    return np.concatenate(
+        [extract_geometry_features(boxes), *beside, extract_overlap_features(scaled), extract_box_features(scaled)],
+        axis=1,
+    ).astype(np.float32)
 
 
-def neighbor_features(boxes: Array, shift: int) -> Array:
+def extract_neighbor_features(boxes: Array, shift: int) -> Array:
     """[n, BETWEEN]: how the neighbour so many places on stands to each symbol; zeros where there is none."""
     n = len(boxes)
     other = np.arange(n) + shift
@@ -41,7 +44,7 @@ def neighbor_features(boxes: Array, shift: int) -> Array:
     return np.concatenate(columns, axis=1) * there[:, None]
 
 
-def overlaps(boxes: Array) -> Array:
+def extract_overlap_features(boxes: Array) -> Array:
     """[n, OVERLAPS]: how many stand over, under, inside of, around it (log 1 + count), and whether it stands alone.
 
     Over and under are those whose middle is between its left and right borders and not far away.
@@ -60,7 +63,7 @@ def overlaps(boxes: Array) -> Array:
     return np.concatenate([np.log1p(counts), alone[:, None]], axis=1)
 
 
-def box_features(boxes: Array) -> Array:
+def extract_box_features(boxes: Array) -> Array:
     """[n, PLACE]: the borders in median heights, tens of them across, and the logarithms of width and height."""
     size = np.log(np.maximum(boxes[:, 2:] - boxes[:, :2], 0.05))
     return np.concatenate([boxes / 10.0, size / 2.0], axis=1)

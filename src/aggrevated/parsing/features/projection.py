@@ -31,7 +31,7 @@ class Projection(nn.Module):
         return cls(np.zeros(RAW), np.zeros((RAW, COMPONENTS + geometry * len(GEOMETRY))))
 
     @classmethod
-    def of(cls, raw: Array, pixels: int = PIXELS, components: int = COMPONENTS) -> Projection:
+    def fit(cls, raw: Array, pixels: int = PIXELS, components: int = COMPONENTS) -> Projection:
         """Fitted to raw features [n, F]: the components of the first so many numbers scaled alike, to a mean variance
         of 1; the others, geometry, each to 1."""
         width = raw.shape[1]
@@ -48,7 +48,7 @@ class Projection(nn.Module):
         """D."""
         return int(self.matrix.shape[1])
 
-    def without_geometry(self) -> Projection:
+    def drop_geometry(self) -> Projection:
         """The same, for a policy that sees only the pictures."""
         return Projection(self.centre.numpy(), self.matrix.numpy()[:, :COMPONENTS])
 

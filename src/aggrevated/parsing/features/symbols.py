@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.parsing.features.crops import SIDE, crops
-from aggrevated.parsing.features.geometry import GEOMETRY, geometry
-from aggrevated.parsing.features.hog import hog
+from aggrevated.parsing.features.crops import SIDE, draw_crops
+from aggrevated.parsing.features.geometry import GEOMETRY, extract_geometry_features
+from aggrevated.parsing.features.hog import extract_hog_features
 from aggrevated.parsing.features.layout import LAYOUT, compute_layout
 from aggrevated.parsing.pages.page import Page
 
@@ -21,25 +21,25 @@ DETAILED = DETAILED_PIXELS + LAYOUT
 SYMBOLS = 128  # whose pictures are drawn at a time: memory stays small and near, however many pages there are
 
 
-def raw_features(pages: Sequence[Page]) -> Array:
+def extract_raw_features(pages: Sequence[Page]) -> Array:
     """Of the symbols of all pages, one after the other: HoG, then geometry, float32 [Σn, RAW]."""
     ink = [strokes for page in pages for strokes in page.ink]
     found = np.empty((len(ink), RAW), np.float32)
     for first in range(0, len(ink), SYMBOLS):
         some = slice(first, first + SYMBOLS)
-        found[some, :PIXELS] = hog(crops(ink[some]))
-    found[:, PIXELS:] = np.concatenate([geometry(page.boxes) for page in pages])
+        found[some, :PIXELS] = extract_hog_features(draw_crops(ink[some]))
+    found[:, PIXELS:] = np.concatenate([extract_geometry_features(page.boxes) for page in pages])
     return found
 
 
-def detailed_features(pages: Sequence[Page]) -> Array:
+def extract_detailed_features(pages: Sequence[Page]) -> Array:
     """The same with more to it: HoG, the crop at a lower resolution, and `layout`, float32 [Σn, DETAILED]."""
     ink = [strokes for page in pages for strokes in page.ink]
     found = np.empty((len(ink), DETAILED), np.float32)
     for first in range(0, len(ink), SYMBOLS):
         some = slice(first, first + SYMBOLS)
-        drawn = crops(ink[some])
-        found[some, :PIXELS] = hog(drawn)
+        drawn = draw_crops(ink[some])
+        found[some, :PIXELS] = extract_hog_features(drawn)
         found[some, PIXELS:DETAILED_PIXELS] = downsample_crops(drawn)
     found[:, DETAILED_PIXELS:] = np.concatenate([compute_layout(page.boxes) for page in pages])
     return found
@@ -52,7 +52,7 @@ def downsample_crops(drawn: Array) -> Array:
     return means / 255.0
 
 
-def feature_table(lengths: Array, features: Array) -> Array:
+def pad_features(lengths: Array, features: Array) -> Array:
     """Features [Σn, D] of pages of these lengths [P] as a table [P, N, D], zeros beyond a page."""
     laid_out = np.zeros((len(lengths), int(lengths.max()), features.shape[1]), np.float32)
     laid_out[np.arange(laid_out.shape[1]) < lengths[:, None]] = features

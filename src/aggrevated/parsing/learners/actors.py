@@ -23,7 +23,7 @@ class Pages:
     features: Array  # float32 [P, N, D], zeros beyond a page, or [Σn, D], one page after the other
     lengths: Array  # int [P]
 
-    def of(self, pages: Array) -> tuple[Array, Array]:
+    def get_features(self, pages: Array) -> tuple[Array, Array]:
         """(features [B, n, D], n the most symbols of these pages [B]; their lengths [B])."""
         lengths = self.lengths[pages]
         most = int(lengths.max())
@@ -61,7 +61,7 @@ class ReaderActor:
             rows = self.embed(features.reshape(count * most, -1))
             items = np.maximum(rows, np.float32(0.0)).reshape(count, most, -1)
         for cells in filter(None, (self.cells, self.upper)):
-            found = [self._through(cell, items, lengths, way) for cell, way in zip(cells, (False, True), strict=False)]
+            found = [self._run_cell(cell, items, lengths, way) for cell, way in zip(cells, (False, True), strict=False)]
             if self.keeps_states:
                 items = np.concatenate([states for states, _ in found], axis=2)
             else:
@@ -71,7 +71,7 @@ class ReaderActor:
         return np.concatenate([np.broadcast_to(self.special, (count, *self.special.shape)), items], axis=1), start
 
     @staticmethod
-    def _through(cell: NumpyCell, items: Array, lengths: Array, backward: bool) -> tuple[Array, Array]:
+    def _run_cell(cell: NumpyCell, items: Array, lengths: Array, backward: bool) -> tuple[Array, Array]:
         """(h at each symbol [B, N, hidden], the last memory [B, M]); zeros after the end of a page."""
         memory = np.zeros((len(items), cell.size), np.float32)
         hidden = np.zeros((*items.shape[:2], cell.size // 2), np.float32)
@@ -131,7 +131,7 @@ class ParsingActor:
         """Add these pages to those that were read."""
         if not len(pages):
             return
-        items, starts = self.reader.read(*self.pages.value.of(pages))
+        items, starts = self.reader.read(*self.pages.value.get_features(pages))
         room = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
         room[:, : items.shape[1]] = items
         self.place[pages] = len(self.items) + np.arange(len(pages))

@@ -22,8 +22,8 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import SelectedComponents, check_setting, setting
 from aggrevated.kernels.linear_algebra import affine
-from aggrevated.losses import Loss, policy_distribution
-from aggrevated.losses.likelihood import best_action_targets
+from aggrevated.losses import Loss, compute_policy_distribution
+from aggrevated.losses.likelihood import choose_best_actions
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.oracles.zero_one import ZeroOneSettings
 from aggrevated.parsing.features.projection import Projection
@@ -49,19 +49,19 @@ class Machine:
     intercepts: Array  # [A]
     gamma: float
 
-    def seen(self, observations: Array) -> Array:
+    def gather_features(self, observations: Array) -> Array:
         """[n, X]: the features of the nine symbols that each observation [n, 10] points at."""
         pages = observations[:, :1].astype(np.int64)
         numbers = observations[:, 1:].astype(np.int64) + 1
         return self.items[pages, numbers].reshape(len(observations), -1)
 
-    def values(self, observations: Array) -> Array:
+    def predict(self, observations: Array) -> Array:
         """[n, A]."""
-        kernel = rbf(self.seen(observations), self.support, self.gamma)
+        kernel = compute_rbf_kernel(self.gather_features(observations), self.support, self.gamma)
         return affine(kernel, self.coefficients, self.intercepts)
 
 
-def rbf(x: Array, y: Array, gamma: float) -> Array:
+def compute_rbf_kernel(x: Array, y: Array, gamma: float) -> Array:
     """[n, m]: exp(−γ‖x_i − y_j‖²)."""
     kernel: Array = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)
     kernel -= 2 * affine(x, np.ascontiguousarray(y.T), np.zeros(len(y), kernel.dtype))
@@ -105,7 +105,7 @@ class KernelPolicy(Policy):
         return Machine(self.items, support, coefficients, intercepts, float(self.gamma))
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        values = SHARP * torch.from_numpy(self.machine.values(observations.flatten(0, 1).numpy()))
+        values = SHARP * torch.from_numpy(self.machine.predict(observations.flatten(0, 1).numpy()))
         return self.head.distribution(values.reshape(*observations.shape[:2], -1), legal)
 
     def actor(self) -> KernelActor:
@@ -131,7 +131,7 @@ class KernelActor:
         return self.sampler.noise(generators, horizon)
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        return SHARP * self.machine.values(observation), memory
+        return SHARP * self.machine.predict(observation), memory
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.sampler.choose(parameters, noise, legal)
@@ -148,16 +148,16 @@ class SupportVectorUpdate(FollowTheLeaderUpdate):
         if not isinstance(policy, KernelPolicy):
             raise UsageError("the update support-vectors is for the policy kernel-svm; choose that --policy")
         generator = np.random.default_rng([self.seed, self.aggregation.seen])
-        before = policy_distribution(policy, trajectories)
+        before = compute_policy_distribution(policy, trajectories)
         assert isinstance(before, Categorical)
-        advised = best_action_targets(cost_to_go, trajectories)
+        advised = choose_best_actions(cost_to_go, trajectories)
         mistakes = (before.mode != advised)[torch.from_numpy(trajectories.mask)].float().mean()
         self.aggregation.add(trajectories, cost_to_go, generator)
         data, costs = self.aggregation.data
         observations = data.observations[data.mask]
-        best = best_action_targets(costs, data).numpy()[data.mask]
+        best = choose_best_actions(costs, data).numpy()[data.mask]
         chosen = generator.permutation(len(best))[: self.most]
-        fit(policy, policy.machine.seen(observations[chosen]), best[chosen], self.regularisation)
+        fit(policy, policy.machine.gather_features(observations[chosen]), best[chosen], self.regularisation)
         return UpdateResult(float(mistakes), 0.0, 0.0, 0)
 
 
@@ -168,7 +168,7 @@ def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -
     except ImportError as error:
         raise UsageError("the policy kernel-svm needs scikit-learn: pip install 'aggrevated[parsing]'") from error
     gamma = 1.0 / max(float(x.shape[1] * x.var()), 1e-9)  # scikit-learn's "scale"
-    kernel = rbf(x, x, gamma).astype(np.float64)  # once, not for each machine
+    kernel = compute_rbf_kernel(x, x, gamma).astype(np.float64)  # once, not for each machine
     coefficients = np.zeros((len(x), policy.head.outputs))
     intercepts = np.full(policy.head.outputs, -1.0)
     for action in np.unique(actions):

@@ -21,7 +21,7 @@ from aggrevated.engines.serialization import CachedObject
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.actors import Pages, ParsingActor, ReaderActor
 from aggrevated.parsing.parser import CONTEXT_SIZE
-from aggrevated.policies import HiddenSettings, Policy, derive_initial_seed, per_trajectory_scores
+from aggrevated.policies import HiddenSettings, Policy, compute_scores_per_trajectory, derive_initial_seed
 from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.policies.recurrent_cells import CELLS
 
@@ -136,11 +136,11 @@ class ParsingPolicy(Policy):
             logits = self.readout(self.decoder(seen, (h, c))[0])
         return self.head.distribution(logits, legal)
 
-    def scores(
+    def compute_scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
         """[K, d], by a pass forward and back for each trajectory, no longer than it is."""
-        return per_trajectory_scores(self, observations, actions, mask, own, legal)
+        return compute_scores_per_trajectory(self, observations, actions, mask, own, legal)
 
     def actor(self) -> ParsingActor:
         cell = CELLS["lstm"].copy_of(self.decoder) if self.decoder is not None else None

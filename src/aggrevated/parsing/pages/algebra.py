@@ -65,18 +65,18 @@ ROOT_SIGN = "√"
 BAR = "―"  # of a fraction, as a page shows it: it looks like a minus
 
 
-def heads(lines: Sequence[str]) -> Array:
+def parse_heads(lines: Sequence[str]) -> Array:
     """The head of every symbol of a page, int [n]: number i + 1 belongs to symbol i, 0 is ROOT. Spaces do not count."""
-    return heads_of_expression([_symbols(line, row) for row, line in enumerate(lines, 1)])
+    return parse_expression_heads([_split_symbols(line, row) for row, line in enumerate(lines, 1)])
 
 
-def heads_of_expression(lines: Sequence[Sequence[Token]]) -> Array:
+def parse_expression_heads(lines: Sequence[Sequence[Token]]) -> Array:
     """The same for lines of labels: a symbol is a character, or a LaTeX name like `\\times`.
 
     They are numbered in reading order: a base before its exponent, a numerator before its bar, an index before its `√`.
     """
     found = _Heads()
-    tops = [_Reader(line, found, f"line {row}").line() for row, line in enumerate(lines, 1)]
+    tops = [_LineParser(line, found, f"line {row}").parse_line() for row, line in enumerate(lines, 1)]
     if not tops:
         raise DataError("there is no line to parse: write at least one symbol")
     for later in tops[1:]:
@@ -84,7 +84,7 @@ def heads_of_expression(lines: Sequence[Sequence[Token]]) -> Array:
     return np.array(found[1:], np.int64)
 
 
-def _symbols(line: str, row: int) -> list[str]:
+def _split_symbols(line: str, row: int) -> list[str]:
     """The characters of a line but its spaces; a space keeps its column as an empty label, for the messages."""
     known = OPENING | CLOSING | OPERATORS
     for column, symbol in enumerate(line, 1):
@@ -105,7 +105,7 @@ class _Heads(list[int]):
         return len(self) - 1
 
 
-class _Reader:
+class _LineParser:
     """Recursive descent over one line. Each rule reads what it can and returns the number of its head."""
 
     def __init__(self, tokens: Sequence[Token], heads: _Heads, place: str, depth: int = 0) -> None:
@@ -117,107 +117,107 @@ class _Reader:
         if depth > DEPTH:
             raise DataError(f"{place}: more than {DEPTH} levels of nesting: split the expression")
 
-    def line(self) -> int:
+    def parse_line(self) -> int:
         """A whole line, or a whole numerator, denominator or exponent."""
-        head = self.operation()
-        if self.next is not None:
-            raise self.error("does not fit here")
+        head = self.parse_operation()
+        if self.next_token is not None:
+            raise self.make_error("does not fit here")
         return head
 
-    def operation(self, rank: int = 0) -> int:
+    def parse_operation(self, rank: int = 0) -> int:
         if rank == len(RANKS):
-            return self.juxtaposition()
-        left = self.operation(rank + 1)
-        while self.label in RANKS[rank]:
+            return self.parse_juxtaposition()
+        left = self.parse_operation(rank + 1)
+        while self.next_label in RANKS[rank]:
             operator = self.take()
             self.heads[left] = operator
-            self.heads[self.operation(rank + 1)] = operator
+            self.heads[self.parse_operation(rank + 1)] = operator
             left = operator
         return left
 
-    def juxtaposition(self) -> int:
+    def parse_juxtaposition(self) -> int:
         """Factors side by side, each the head of the one before it; signs in front depend on the last."""
         signs = []
-        while self.label in SIGNS:
+        while self.next_label in SIGNS:
             signs.append(self.take())
-        head = self.factor()
-        while isinstance(self.next, Fraction | Root) or (self.label and self.label not in _ENDS):
-            follower = self.factor()
+        head = self.parse_factor()
+        while isinstance(self.next_token, Fraction | Root) or (self.next_label and self.next_label not in _ENDS):
+            follower = self.parse_factor()
             self.heads[head] = follower
             head = follower
         for sign in signs:
             self.heads[sign] = head
         return head
 
-    def factor(self) -> int:
+    def parse_factor(self) -> int:
         """A symbol, a bracketed expression, a fraction or a root, with its exponents."""
-        if isinstance(self.next, Fraction):
-            head = self.fraction(self.next)
-        elif isinstance(self.next, Root):
-            head = self.root(self.next)
-        elif self.label in OPENING:
-            head = self.brackets()
-        elif self.label and self.label not in _ENDS:
+        if isinstance(self.next_token, Fraction):
+            head = self.parse_fraction(self.next_token)
+        elif isinstance(self.next_token, Root):
+            head = self.parse_root(self.next_token)
+        elif self.next_label in OPENING:
+            head = self.parse_brackets()
+        elif self.next_label and self.next_label not in _ENDS:
             head = self.take()
         else:
-            raise self.error("stands where a number, a variable or a bracket is due")
-        while isinstance(self.next, Raised):
-            self.heads[self.inner(self.next.symbols)] = head
+            raise self.make_error("stands where a number, a variable or a bracket is due")
+        while isinstance(self.next_token, Raised):
+            self.heads[self.parse_inner(self.next_token.symbols)] = head
             self.at += 1
         return head
 
-    def brackets(self) -> int:
+    def parse_brackets(self) -> int:
         self.depth += 1
         if self.depth > DEPTH:
-            raise self.error(f"opens more than {DEPTH} levels of nesting: split the expression")
+            raise self.make_error(f"opens more than {DEPTH} levels of nesting: split the expression")
         opening = self.take()
-        self.heads[self.operation()] = opening
-        if self.label not in CLOSING:
-            raise self.error("stands where a bracket must be closed")
+        self.heads[self.parse_operation()] = opening
+        if self.next_label not in CLOSING:
+            raise self.make_error("stands where a bracket must be closed")
         closing = self.take()
         self.heads[opening] = closing
         self.depth -= 1
         return closing
 
-    def fraction(self, fraction: Fraction) -> int:
-        above = self.inner(fraction.above)
+    def parse_fraction(self, fraction: Fraction) -> int:
+        above = self.parse_inner(fraction.above)
         bar = self.heads.add()
         self.heads[above] = bar
-        self.heads[self.inner(fraction.below)] = bar
+        self.heads[self.parse_inner(fraction.below)] = bar
         self.at += 1
         return bar
 
-    def root(self, root: Root) -> int:
-        index = self.inner(root.index) if root.index else None
+    def parse_root(self, root: Root) -> int:
+        index = self.parse_inner(root.index) if root.index else None
         sign = self.heads.add()
         if index is not None:
             self.heads[index] = sign
-        self.heads[self.inner(root.under)] = sign
+        self.heads[self.parse_inner(root.under)] = sign
         self.at += 1
         return sign
 
-    def inner(self, tokens: Sequence[Token]) -> int:
+    def parse_inner(self, tokens: Sequence[Token]) -> int:
         """The head of an expression that is a single token of this line."""
         place = f"{self.place}, column {self.at + 1}, inside"
-        return _Reader(tokens, self.heads, place, self.depth + 1).line()
+        return _LineParser(tokens, self.heads, place, self.depth + 1).parse_line()
 
     @property
-    def next(self) -> Token | None:
+    def next_token(self) -> Token | None:
         while self.at < len(self.tokens) and self.tokens[self.at] == "":
             self.at += 1
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
     @property
-    def label(self) -> str:
+    def next_label(self) -> str:
         """The next symbol; empty at the end and where a structure comes."""
-        return self.next if isinstance(self.next, str) else ""
+        return self.next_token if isinstance(self.next_token, str) else ""
 
     def take(self) -> int:
         self.at += 1
         return self.heads.add()
 
-    def error(self, what: str) -> DataError:
-        match self.next:
+    def make_error(self, what: str) -> DataError:
+        match self.next_token:
             case None:
                 thing = "the end"
             case str(symbol):

@@ -26,7 +26,7 @@ from aggrevated.parsing.pages.algebra import (
     Raised,
     Root,
     Token,
-    heads_of_expression,
+    parse_expression_heads,
 )
 from aggrevated.parsing.pages.inkml import Group, Ink, Node, read_inkml
 from aggrevated.parsing.pages.page import Page, Strokes
@@ -50,15 +50,15 @@ ROWS = {"math", "mrow", "mstyle"}
 SCRIPTS = {"msup": 2, "msub": 2, "msubsup": 3}  # how many parts each has
 
 
-def page(ink: Ink) -> Page:
+def build_page(ink: Ink) -> Page:
     """The expression as a page, one head for every symbol, or a `DataError` that says what stands against it."""
     if ink.math is None:
         raise DataError(f"{ink.path}: it has no MathML (<math>), so no heads are known; add it or leave the file out")
     found = _Symbols(ink.path, {symbol.href: symbol for symbol in ink.symbols if symbol.href})
-    tokens = found.tokens(ink.math)
-    found.expect_all(ink.symbols)
+    tokens = found.parse_tokens(ink.math)
+    found.check_all_used(ink.symbols)
     try:
-        heads = heads_of_expression([tokens])
+        heads = parse_expression_heads([tokens])
     except DataError as error:
         raise DataError(
             f"{ink.path}: <math> is not an expression ({error}); correct it or leave the file out"
@@ -69,14 +69,14 @@ def page(ink: Ink) -> Page:
 
 def is_core(ink: Ink) -> bool:
     """One baseline, none of `. , ! { }`, 3 to 30 symbols, at least one operator or relation."""
-    if ink.math is None or not _tags(ink.math) <= LEAVES | ROWS:
+    if ink.math is None or not _collect_tags(ink.math) <= LEAVES | ROWS:
         return False
     labels = {NAMES.get(symbol.label, symbol.label) for symbol in ink.symbols}
     return FEWEST <= len(ink.symbols) <= MOST and not labels & NOT_CORE and bool(labels & OPERATORS)
 
 
-def _tags(node: Node) -> set[str]:
-    return {node.tag}.union(*map(_tags, node.children))
+def _collect_tags(node: Node) -> set[str]:
+    return {node.tag}.union(*map(_collect_tags, node.children))
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,15 @@ NAMED = 4  # reasons in a line, the most frequent
 
 def read_folder(folder: Path) -> Folder:
     """All InkML files of a folder; one in which nothing can be used is a `DataError`."""
-    return read_files(folder, files_in(folder, "give the folder that holds them, such as train/ or dev/"), page)
+    return read_files(
+        folder, find_inkml_files(folder, "give the folder that holds them, such as train/ or dev/"), build_page
+    )
 
 
 Files: TypeAlias = tuple[tuple[Path, int, int], ...]  # with their times and sizes
 
 
-def files_in(folder: Path, remedy: str) -> Files:
+def find_inkml_files(folder: Path, remedy: str) -> Files:
     """The InkML files of a folder; none is a `DataError` with that remedy."""
     with reraise_storage_errors(folder):
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".inkml")
@@ -137,7 +139,7 @@ def read_files(folder: Path, files: Files, page_of: Callable[[Ink], Page]) -> Fo
             pages.append(page_of(ink))
             core.append(is_core(ink))
         except DataError as error:
-            reason = in_general(str(error), path)
+            reason = strip_file_details(str(error), path)
             skipped[reason] = (*skipped.get(reason, ()), path.name)
             first = error
     if not pages:
@@ -145,7 +147,7 @@ def read_files(folder: Path, files: Files, page_of: Callable[[Ink], Page]) -> Fo
     return Folder(tuple(pages), tuple(core), skipped)
 
 
-def in_general(message: str, path: Path) -> str:
+def strip_file_details(message: str, path: Path) -> str:
     """What stands against a file, without its name, its ids and the remedy, so that files can be counted by it."""
     without_place = re.sub(r"^(<[^>]*>: )", "", message.removeprefix(f"{path}: "))
     return re.sub(r"(?<!operator )('[^']*'|\bcolumn \d+|\bline \d+)", "…", without_place.split(";")[0])
@@ -163,7 +165,7 @@ def load(folder: Path, *, core: bool = False) -> list[Page]:
     return pages
 
 
-def compose(pages: list[Page], generator: np.random.Generator) -> list[Page]:
+def stack_expressions(pages: list[Page], generator: np.random.Generator) -> list[Page]:
     """Pages of 1 to 3 lines: the expressions of each writer, each used once, shuffled and stacked."""
     by_writer: dict[str, list[Page]] = {}
     for one in pages:
@@ -210,61 +212,61 @@ class _Symbols:
     groups: list[Group] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
 
-    def tokens(self, node: Node) -> list[Token]:
+    def parse_tokens(self, node: Node) -> list[Token]:
         """The tokens of `node`: one call for each level of the MathML."""
         if node.tag in ROWS:
-            return [token for child in node.children for token in self.tokens(child)]
+            return [token for child in node.children for token in self.parse_tokens(child)]
         if node.tag in LEAVES:
-            return self.leaf(node)
+            return self.parse_leaf(node)
         if node.tag in SCRIPTS:  # the base may be no more than the `)` of what is raised
-            base, *scripts = self.parts(node, SCRIPTS[node.tag])
+            base, *scripts = self.get_parts(node, SCRIPTS[node.tag])
             low = node.tag != "msup"  # the first script is an index, a second one is an exponent
-            tokens = self.tokens(base)
-            return tokens + [Raised(tuple(self.tokens(part)), low and i == 0) for i, part in enumerate(scripts)]
+            tokens = self.parse_tokens(base)
+            return tokens + [Raised(tuple(self.parse_tokens(part)), low and i == 0) for i, part in enumerate(scripts)]
         if node.tag == "mfrac":
-            above, below = self.parts(node, 2)
-            numerator = tuple(self.tokens(above))
+            above, below = self.get_parts(node, 2)
+            numerator = tuple(self.parse_tokens(above))
             bar = self.take(node, BAR)
-            return [Fraction(numerator, tuple(self.tokens(below)), bar)]
+            return [Fraction(numerator, tuple(self.parse_tokens(below)), bar)]
         if node.tag == "msqrt":
             self.take(node, ROOT_SIGN)
-            return [Root(tuple(token for child in node.children for token in self.tokens(child)))]
+            return [Root(tuple(token for child in node.children for token in self.parse_tokens(child)))]
         if node.tag == "mroot":
-            under, index = self.parts(node, 2)
-            first = tuple(self.tokens(index))
+            under, index = self.get_parts(node, 2)
+            first = tuple(self.parse_tokens(index))
             self.take(node, ROOT_SIGN)
-            return [Root(tuple(self.tokens(under)), first)]
+            return [Root(tuple(self.parse_tokens(under)), first)]
         rules = ", ".join(sorted({*LEAVES, *ROWS, *SCRIPTS, "mfrac", "msqrt", "mroot"}))
-        raise self.error(node, f"there is no rule for its heads, only for {rules}; leave the file out")
+        raise self.make_error(node, f"there is no rule for its heads, only for {rules}; leave the file out")
 
-    def leaf(self, node: Node) -> list[Token]:
+    def parse_leaf(self, node: Node) -> list[Token]:
         if node.children:
-            raise self.error(node, "it holds other elements; it should hold one symbol")
+            raise self.make_error(node, "it holds other elements; it should hold one symbol")
         if not node.id:  # without ink, such as an invisible ×
             return []
         label = self.take(node)
         if node.tag == "mo" and not label.isalnum() and label not in OPERATORS | OPENING | CLOSING | NOT_CORE:
-            raise self.error(node, f"there is no rule for the heads of the operator {label!r}; leave the file out")
+            raise self.make_error(node, f"there is no rule for the heads of the operator {label!r}; leave the file out")
         return [label]
 
-    def parts(self, node: Node, count: int) -> tuple[Node, ...]:
+    def get_parts(self, node: Node, count: int) -> tuple[Node, ...]:
         if len(node.children) != count:
-            raise self.error(node, f"it has {len(node.children)} parts and not {count}; complete it")
+            raise self.make_error(node, f"it has {len(node.children)} parts and not {count}; complete it")
         return node.children
 
     def take(self, node: Node, label: str = "") -> str:
         """The label of the next symbol in reading order, which is the ink of `node`."""
         group = self.by_href.pop(node.id, None)
         if group is None:
-            raise self.error(node, "no symbol refers to it; give its id as the href of a <traceGroup>")
+            raise self.make_error(node, "no symbol refers to it; give its id as the href of a <traceGroup>")
         label = label or group.label or node.text
         if not label:
-            raise self.error(node, "its symbol has no label; write one into the <traceGroup>")
+            raise self.make_error(node, "its symbol has no label; write one into the <traceGroup>")
         self.groups.append(group)
         self.labels.append(NAMES.get(label, label))
         return self.labels[-1]
 
-    def expect_all(self, groups: tuple[Group, ...]) -> None:
+    def check_all_used(self, groups: tuple[Group, ...]) -> None:
         for group in groups:
             if group.href in self.by_href or not group.href:
                 raise DataError(
@@ -272,5 +274,5 @@ class _Symbols:
                     "which is no symbol of the MathML; correct its href"
                 )
 
-    def error(self, node: Node, what: str) -> DataError:
+    def make_error(self, node: Node, what: str) -> DataError:
         return DataError(f"{self.path}: <{node.tag} id={node.id!r}>: {what}")

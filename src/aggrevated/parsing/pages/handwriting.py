@@ -14,8 +14,8 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.parsing.pages.algebra import heads
-from aggrevated.parsing.pages.exercises import SYMBOLS, random_set
+from aggrevated.parsing.pages.algebra import parse_heads
+from aggrevated.parsing.pages.exercises import SYMBOLS, sample_solution
 from aggrevated.parsing.pages.page import Page, Strokes
 
 # Ways of writing. Points that the pen passes in hundredths of a digit's height: x to the right, y *upwards* from the
@@ -142,7 +142,7 @@ class Hand:
 
     @classmethod
     @cache
-    def of(cls, writer: int) -> Hand:
+    def from_writer(cls, writer: int) -> Hand:
         """The hand of that writer: the same on every page, whatever its seed."""
         draw = np.random.default_rng([_HAND, writer])
         return cls(
@@ -175,7 +175,7 @@ _DEPARTURE = 0.028  # of a writer's own shapes from the templates, in heights of
 
 
 @cache
-def _templates(symbol: str) -> tuple[tuple[Shape, ...], ...]:
+def _get_templates(symbol: str) -> tuple[tuple[Shape, ...], ...]:
     return tuple(tuple(_shape(stroke) for stroke in way.split("|")) for way in TEMPLATES[symbol])
 
 
@@ -187,23 +187,23 @@ def _shape(text: str) -> Shape:
 
 
 @cache
-def _ways(writer: int, symbol: str) -> tuple[tuple[Shape, ...], ...]:
+def _rank_templates(writer: int, symbol: str) -> tuple[tuple[Shape, ...], ...]:
     """The writer's ways of writing a symbol, the preferred one first."""
     draw = np.random.default_rng([_STYLE, writer, SYMBOLS.index(symbol)])
-    ways = [tuple(_bent(shape, _DEPARTURE, draw) for shape in way) for way in _templates(symbol)]
+    ways = [tuple(_move_points(shape, _DEPARTURE, draw) for shape in way) for way in _get_templates(symbol)]
     return tuple(ways[i] for i in draw.permutation(len(ways)))
 
 
-def _bent(shape: Shape, by: float, draw: np.random.Generator) -> Shape:
+def _move_points(shape: Shape, by: float, draw: np.random.Generator) -> Shape:
     """The shape with its points moved, neighbours in similar ways: a hand errs smoothly."""
     by_point = draw.standard_normal((len(shape.points) + 2, 2))
     return Shape(shape.points + by * (by_point[:-2] + by_point[1:-1] + by_point[2:]) / np.sqrt(3), shape.corners)
 
 
-def _path(shape: Shape, hand: Hand, draw: np.random.Generator) -> Array:
+def _draw_path(shape: Shape, hand: Hand, draw: np.random.Generator) -> Array:
     """The pen's way through the points, [samples, 2]: a Catmull–Rom curve between corners, rounded, with overshoot."""
     pieces = [
-        _curve(shape.points[first : last + 1], hand.samples)
+        _compute_spline(shape.points[first : last + 1], hand.samples)
         for first, last in zip(shape.corners, shape.corners[1:], strict=False)
     ]
     path = np.concatenate([*(piece[:-1] for piece in pieces), pieces[-1][-1:]])
@@ -215,7 +215,7 @@ def _path(shape: Shape, hand: Hand, draw: np.random.Generator) -> Array:
     return path
 
 
-def _curve(points: Array, samples: int) -> Array:
+def _compute_spline(points: Array, samples: int) -> Array:
     """Catmull–Rom through the points, [segments × samples + 1, 2]."""
     around = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
     t = np.arange(samples)[:, None] / samples
@@ -228,10 +228,10 @@ def write_symbol(symbol: str, writer: int, draw: np.random.Generator) -> Strokes
     """One instance of a symbol in pixels, y downwards, its baseline at y = 0."""
     if symbol not in TEMPLATES:
         raise DataError(f"there is no template for {symbol!r}: the pen knows {' '.join(SYMBOLS)}")
-    hand = Hand.of(writer)
-    ways = _ways(writer, symbol)
+    hand = Hand.from_writer(writer)
+    ways = _rank_templates(writer, symbol)
     way = ways[0] if draw.random() < hand.faithful else ways[draw.integers(len(ways))]
-    paths = [_path(_bent(shape, hand.wobble, draw), hand, draw) for shape in way]
+    paths = [_draw_path(_move_points(shape, hand.wobble, draw), hand, draw) for shape in way]
     if len(paths) == 2 and symbol in RARE_JOINS and draw.random() < hand.joins:
         paths = [np.concatenate(paths)]
     kind = hand.operators if symbol in OPERATORS else hand.letters if symbol.isalpha() else 1.0
@@ -247,13 +247,13 @@ def write_symbol(symbol: str, writer: int, draw: np.random.Generator) -> Strokes
     return tuple((path - middle) @ matrix + shift for path in paths)
 
 
-def _moved(strokes: Strokes, by: Array) -> Strokes:
+def _translate_strokes(strokes: Strokes, by: Array) -> Strokes:
     return tuple(stroke + by for stroke in strokes)
 
 
 def _write_line(line: str, writer: int, draw: np.random.Generator) -> list[Strokes]:
     """The symbols of a line from x = 0 to the right, with the gaps and the restless baseline of the hand."""
-    hand = Hand.of(writer)
+    hand = Hand.from_writer(writer)
     written: list[Strokes] = []
     right = 0.0
     height = 0.0
@@ -265,36 +265,36 @@ def _write_line(line: str, writer: int, draw: np.random.Generator) -> list[Strok
             gap *= 1.5
         left = right + (gap * hand.size if before else 0.0)
         height = 0.8 * height + hand.size * draw.normal(0.0, hand.drift)
-        written.append(_moved(strokes, np.array([left - points[:, 0].min(), height + hand.slope * left])))
+        written.append(_translate_strokes(strokes, np.array([left - points[:, 0].min(), height + hand.slope * left])))
         right = left + np.ptp(points[:, 0])
     return written
 
 
 def write_page(lines: Sequence[str], writer: int, seed: int, name: str = "") -> Page:
     """The lines in that writer's hand. The same lines, writer and seed give the same bits."""
-    tree = heads(lines)
+    tree = parse_heads(lines)
     draw = np.random.default_rng([_PAGE, writer, seed])
-    hand = Hand.of(writer)
+    hand = Hand.from_writer(writer)
     written = [_write_line(line, writer, draw) for line in lines]
-    columns = _columns_of_equals(lines, written) if hand.aligned else np.zeros(len(lines))
+    columns = _find_equals_columns(lines, written) if hand.aligned else np.zeros(len(lines))
     ink: list[Strokes] = []
     for row, line in enumerate(written):
         indent = columns[0] - columns[row] + hand.size * draw.normal(0.0, 0.15)
         top = hand.size * (1.5 + hand.leading * row * np.exp(draw.normal(0.0, 0.05)))
-        ink += [_moved(strokes, np.array([indent, top])) for strokes in line]
+        ink += [_translate_strokes(strokes, np.array([indent, top])) for strokes in line]
     left = min(stroke[:, 0].min() for strokes in ink for stroke in strokes)
-    placed = tuple(_moved(strokes, np.array([hand.size - left, 0.0])) for strokes in ink)
+    placed = tuple(_translate_strokes(strokes, np.array([hand.size - left, 0.0])) for strokes in ink)
     return Page(name or f"page-{writer}-{seed}", f"hand-{writer}", tuple("".join(lines)), tree, placed)
 
 
-def _columns_of_equals(lines: Sequence[str], ink: list[list[Strokes]]) -> Array:
+def _find_equals_columns(lines: Sequence[str], ink: list[list[Strokes]]) -> Array:
     """Where the = of each line begins; the same column for all where a line has none."""
     if not all("=" in line for line in lines):
         return np.zeros(len(lines))
     return np.array([symbols[line.index("=")][0][0, 0] for line, symbols in zip(lines, ink, strict=True)])
 
 
-def generated(
+def generate_page_splits(
     sets: int = 400, writers: int = 40, seed: int = 0, single_writer: bool = False
 ) -> tuple[list[Page], list[Page], list[Page]]:
     """Pages for training, validation and test, 80/10/10.
@@ -307,7 +307,7 @@ def generated(
             f"{sets} sets by {writers} writers cannot be split 80/10/10: ask for at least 10 sets, 3 writers"
         )
     draw = np.random.default_rng([_SETS, seed])
-    lines = _different_sets(sets, draw)
+    lines = _sample_distinct_sets(sets, draw)
     hands = [draw.permutation(writers)[:1]] * 3 if single_writer else _split(draw.permutation(writers))
     pages = np.random.SeedSequence([_SETS, seed]).generate_state(sets, np.uint64).tolist()
     train, validation, test = (
@@ -323,12 +323,12 @@ def _split(items: Array) -> tuple[Array, Array, Array]:
     return items[: -2 * tenth], items[-2 * tenth : -tenth], items[-tenth:]
 
 
-def _different_sets(count: int, draw: np.random.Generator) -> list[list[str]]:
+def _sample_distinct_sets(count: int, draw: np.random.Generator) -> list[list[str]]:
     """Sets that share no line of more than five symbols (all pupils end with x=3) and are not the same."""
     found: list[list[str]] = []
     seen: set[str] = set()
     while len(found) < count:
-        lines = random_set(draw)
+        lines = sample_solution(draw)
         keys = {"/".join(lines), *(line for line in lines if len(line) > 5)}
         if not keys & seen:
             found.append(lines)

@@ -32,9 +32,9 @@ class Page:
     @property
     def boxes(self) -> Array:
         """[n, 4]: left, top, right, bottom of each symbol."""
-        return boxes_of([np.concatenate(strokes) for strokes in self.ink])
+        return compute_boxes([np.concatenate(strokes) for strokes in self.ink])
 
 
-def boxes_of(points: Sequence[Array]) -> Array:
+def compute_boxes(points: Sequence[Array]) -> Array:
     """[n, 4]: left, top, right, bottom of each set of points."""
     return np.array([[*p.min(axis=0), *p.max(axis=0)] for p in points]).reshape(-1, 4)

@@ -26,15 +26,15 @@ class TransitionSystem(Protocol):
         ...
 
     @property
-    def makes(self) -> tuple[tuple[int, int] | None, ...]:
+    def action_arcs(self) -> tuple[tuple[int, int] | None, ...]:
         """The arc that each makes, as places of (dependent, head) in what a learner sees; None where it makes none."""
         ...
 
-    def longest(self, n: int) -> int:
+    def max_transitions(self, n: int) -> int:
         """The most transitions of a parse of n symbols."""
         ...
 
-    def done(self, rows: Array) -> Array:
+    def is_done(self, rows: Array) -> Array:
         """[batch] whether the parse has ended."""
         ...
 
@@ -46,10 +46,10 @@ class TransitionSystem(Protocol):
         """The configurations after these transitions [batch]; `rows` are not changed."""
         ...
 
-    def lost(self, rows: Array, gold: Array) -> Array:
+    def count_lost_arcs(self, rows: Array, gold: Array) -> Array:
         """[batch, A] the dynamic oracle: how many gold arcs each legal transition takes out of reach that are in it."""
         ...
 
-    def within_stack(self, rows: Array, head: Array) -> Array:
+    def is_stack_arc_reachable(self, rows: Array, head: Array) -> Array:
         """[batch, N+1] whether a symbol of the stack can still get that `head` [batch, N+1] if it is there, too."""
         ...

@@ -24,26 +24,26 @@ class ArcEager:
     name: str = "arc-eager"
     actions: tuple[str, ...] = ("shift", "left", "right", "reduce")
     order: tuple[int, ...] = (LEFT, RIGHT, REDUCE, SHIFT)
-    makes: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (BUFFER, STACK), None)
+    action_arcs: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (BUFFER, STACK), None)
 
-    def longest(self, n: int) -> int:
+    def max_transitions(self, n: int) -> int:
         """2n − 1: each symbol is pushed once and popped at most once."""
         return 2 * n - 1
 
-    def done(self, rows: Array) -> Array:
-        return ConfigurationView(rows).buffer_is_empty
+    def is_done(self, rows: Array) -> Array:
+        return ConfigurationView(rows).is_buffer_empty
 
     def action_mask(self, rows: Array) -> Array:
         view = ConfigurationView(rows)
-        s = view.top()
+        s = view.find_top()
         has_head = gather_entries(view.heads, s) >= 0
-        going = ~view.buffer_is_empty
+        going = ~view.is_buffer_empty
         return np.stack([going, going & (s > 0) & ~has_head, going, going & has_head], axis=1)
 
     def step(self, rows: Array, action: Array) -> Array:
         rows = rows.copy()
         view = ConfigurationView(rows)
-        s = view.top()
+        s = view.find_top()
         b = view.b.astype(np.int64)
         left = action == LEFT
         right = action == RIGHT
@@ -55,13 +55,13 @@ class ArcEager:
         view.b[pushes] += 1
         return rows
 
-    def lost(self, rows: Array, gold: Array) -> Array:
+    def count_lost_arcs(self, rows: Array, gold: Array) -> Array:
         view = ConfigurationView(rows)
-        s = view.top()
+        s = view.find_top()
         b = view.b.astype(np.int64)
         on = view.on_stack.astype(bool)
-        behind = view.in_buffer(after=1)
-        buffer = view.in_buffer()
+        behind = view.is_in_buffer(after=1)
+        buffer = view.is_in_buffer()
         headless = on & (view.heads < 0)
         gold_s = gather_entries(gold, s)
         gold_b = gather_entries(gold, b)
@@ -73,6 +73,6 @@ class ArcEager:
         shift = waiting_for_b + head_of_b_on_stack
         return np.stack([shift, left, right, in_buffer_of_s], axis=1).astype(np.int64)
 
-    def within_stack(self, rows: Array, head: Array) -> Array:
+    def is_stack_arc_reachable(self, rows: Array, head: Array) -> Array:
         """None: every arc has an end in the buffer."""
         return np.zeros(head.shape, bool)

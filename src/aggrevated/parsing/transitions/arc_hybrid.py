@@ -29,48 +29,48 @@ class ArcHybrid:
     name: str = "arc-hybrid"
     actions: tuple[str, ...] = ("shift", "left", "right")
     order: tuple[int, ...] = (LEFT, RIGHT, SHIFT)
-    makes: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (STACK, BELOW))
+    action_arcs: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (STACK, BELOW))
 
-    def longest(self, n: int) -> int:
+    def max_transitions(self, n: int) -> int:
         """2n − 1, and none has fewer."""
         return 2 * n - 1
 
-    def done(self, rows: Array) -> Array:
+    def is_done(self, rows: Array) -> Array:
         """[batch] nothing in the buffer, and one symbol above ROOT."""
         view = ConfigurationView(rows)
-        ended: Array = view.buffer_is_empty & (view.on_stack.sum(axis=1) <= 2)
+        ended: Array = view.is_buffer_empty & (view.on_stack.sum(axis=1) <= 2)
         return ended
 
     def action_mask(self, rows: Array) -> Array:
         view = ConfigurationView(rows)
-        going = ~view.buffer_is_empty
+        going = ~view.is_buffer_empty
         size = view.on_stack.sum(axis=1)
         return np.stack([going, going & (size >= 2), size >= 3], axis=1)
 
     def step(self, rows: Array, action: Array) -> Array:
         rows = rows.copy()
         view = ConfigurationView(rows)
-        s = view.top()
+        s = view.find_top()
         b = view.b.astype(np.int64)
         left = action == LEFT
         right = action == RIGHT
         shift = action == SHIFT
         set_entries(view.heads, left, s, b)
-        set_entries(view.heads, right, s, view.top(below=s))
+        set_entries(view.heads, right, s, view.find_top(below=s))
         set_entries(view.on_stack, left | right, s, 0)
         set_entries(view.on_stack, shift, b, 1)
         view.b[shift] += 1
-        set_entries(view.heads, self.done(rows), view.top(), 0)
+        set_entries(view.heads, self.is_done(rows), view.find_top(), 0)
         return rows
 
-    def lost(self, rows: Array, gold: Array) -> Array:
+    def count_lost_arcs(self, rows: Array, gold: Array) -> Array:
         view = ConfigurationView(rows)
-        s = view.top()
+        s = view.find_top()
         b = view.b.astype(np.int64)
-        s2 = view.top(below=s)
+        s2 = view.find_top(below=s)
         on = view.on_stack.astype(bool)
-        behind = view.in_buffer(after=1)
-        buffer = view.in_buffer()
+        behind = view.is_in_buffer(after=1)
+        buffer = view.is_in_buffer()
         gold_s = gather_entries(gold, s)
         gold_b = gather_entries(gold, b)
         in_buffer_of_s = count_dependents(gold, s, buffer)
@@ -79,7 +79,7 @@ class ArcHybrid:
         shift = count_dependents(gold, b, on) + (gather_entries(on, gold_b, False).astype(bool) & (gold_b != s))
         return np.stack([shift, left, right], axis=1).astype(np.int64)
 
-    def within_stack(self, rows: Array, head: Array) -> Array:
+    def is_stack_arc_reachable(self, rows: Array, head: Array) -> Array:
         """Where the head is the symbol next below on the stack: Right makes that arc."""
         view = ConfigurationView(rows)
         highest = np.maximum.accumulate(np.where(view.on_stack, np.arange(view.width), NO_SYMBOL), axis=1)

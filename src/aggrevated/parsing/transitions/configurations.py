@@ -51,11 +51,11 @@ class ConfigurationView:
         return self.rows[:, 2 + self.width :]
 
     @property
-    def buffer_is_empty(self) -> Array:
+    def is_buffer_empty(self) -> Array:
         empty: Array = self.b > self.n
         return empty
 
-    def top(self, below: Array | None = None) -> Array:
+    def find_top(self, below: Array | None = None) -> Array:
         """[batch] the topmost symbol of the stack, or the topmost one below those given; NONE where there is none."""
         on = self.on_stack.astype(bool)
         if below is not None:
@@ -63,14 +63,14 @@ class ConfigurationView:
         highest = self.width - 1 - on[:, ::-1].argmax(axis=1)
         return np.where(on.any(axis=1), highest, NO_SYMBOL)
 
-    def in_buffer(self, after: int = 0) -> Array:
+    def is_in_buffer(self, after: int = 0) -> Array:
         """[batch, N+1] bool: in the buffer; with `after` = 1 behind its first symbol."""
         numbers = np.arange(self.width)
         inside: Array = (numbers >= self.b[:, None] + after) & (numbers <= self.n[:, None])
         return inside
 
 
-def initial_configuration(lengths: Array, most: int) -> Array:
+def make_initial_configurations(lengths: Array, most: int) -> Array:
     """The first configurations of sentences of these lengths: only ROOT on the stack."""
     rows = np.zeros((len(lengths), 2 + 2 * (most + 1)), np.int16)
     rows[:, 0] = lengths

@@ -4,11 +4,11 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import add_root, count_wrong_heads, initial_configuration
+from aggrevated.parsing.transitions.configurations import add_root, count_wrong_heads, make_initial_configurations
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
-def random_projective_tree(n: int, generator: np.random.Generator) -> Array:
+def sample_projective_tree(n: int, generator: np.random.Generator) -> Array:
     """[n] the heads of a random projective tree: a span is split at a random head, and its sides likewise."""
     heads = np.zeros(n, int)
 
@@ -29,9 +29,9 @@ def random_projective_tree(n: int, generator: np.random.Generator) -> Array:
 
 def list_configurations(system: TransitionSystem, n: int) -> list[Array]:
     """All configurations that can be reached, [rows] for each number of transitions before them; each one once."""
-    layers = [initial_configuration(np.array([n]), n)]
+    layers = [make_initial_configurations(np.array([n]), n)]
     while True:
-        rows = layers[-1][~system.done(layers[-1])]
+        rows = layers[-1][~system.is_done(layers[-1])]
         lane, action = np.nonzero(system.action_mask(rows))
         if not len(lane):
             return layers
@@ -50,7 +50,7 @@ def count_mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
     compared = differ = 0
     following: dict[bytes, int] = {}
     for rows in layers[::-1]:
-        ended = system.done(rows)
+        ended = system.is_done(rows)
         values = {
             row.tobytes(): int(count)
             for row, count in zip(rows[ended], count_wrong_heads(rows[ended], gold), strict=True)
@@ -61,7 +61,7 @@ def count_mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
         costs[lane, action] = [following[row.tobytes()] for row in system.step(rows[lane], action)]
         best = costs.min(axis=1) if len(rows) else np.zeros(0, int)
         extra = (costs - best[:, None])[lane, action]
-        differ += int((extra != system.lost(rows, np.repeat(gold, len(rows), 0))[lane, action]).sum())
+        differ += int((extra != system.count_lost_arcs(rows, np.repeat(gold, len(rows), 0))[lane, action]).sum())
         compared += len(lane)
         following = values | {row.tobytes(): int(value) for row, value in zip(rows, best, strict=True)}
     return compared, differ
@@ -73,7 +73,7 @@ def compare_with_brute_force(name: str, trees: int, most: int, seed: int) -> dic
     compared = differ = 0
     for _ in range(trees):
         n = int(generator.integers(1, most + 1))
-        one, other = count_mismatches(SYSTEMS[name], random_projective_tree(n, generator))
+        one, other = count_mismatches(SYSTEMS[name], sample_projective_tree(n, generator))
         compared = compared + one
         differ = differ + other
     return {"system": name, "trees": trees, "compared": compared, "mismatches": differ}

@@ -12,7 +12,7 @@ from torch.distributions import Distribution, Independent, Normal
 from aggrevated.actors.samplers import GaussianSampler
 from aggrevated.core.arrays import Array
 from aggrevated.core.settings import between, setting
-from aggrevated.core.spaces import LARGEST, bounds_from_list, bounds_to_list
+from aggrevated.core.spaces import MAX_VECTOR_SIZE, bounds_from_list, bounds_to_list
 from aggrevated.policies.heads.base import HeadSettings
 from aggrevated.storage import JsonDict
 
@@ -78,12 +78,12 @@ class GaussianHead(nn.Module):
     @classmethod
     def from_architecture(cls, shape: JsonDict) -> Self:
         size = shape["size"]
-        if not 1 <= size <= LARGEST:
+        if not 1 <= size <= MAX_VECTOR_SIZE:
             raise ValueError("its actions are no vectors")
-        return cls(size, low=action_bound(size, *shape["low"]), high=action_bound(size, *shape["high"]))
+        return cls(size, low=parse_action_bound(size, *shape["low"]), high=parse_action_bound(size, *shape["high"]))
 
 
-def action_bound(size: int, said: Any, dtype: str) -> Array | float:
+def parse_action_bound(size: int, said: Any, dtype: str) -> Array | float:
     """A bound of the actions: one number for all, or one for each, which are of a type."""
     if not dtype:
         return float(said)

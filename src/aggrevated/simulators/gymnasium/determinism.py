@@ -79,16 +79,16 @@ def is_stochastic(
     compared = 0
     for actions in range(MOST_TRIES):
 
-        def episodes(luck: int, actions: int = actions) -> list[RecordedStep]:
-            def initial(seeds: Array) -> Array:
+        def record_episodes(luck: int, actions: int = actions) -> list[RecordedStep]:
+            def reset_reseeded(seeds: Array) -> Array:
                 states = simulator.reset(seeds)
                 pool.forget()
                 return reseed(states, np.full(len(seeds), luck, np.uint64))
 
-            return run_random_episodes(simulator, initial, steps, actions)
+            return run_random_episodes(simulator, reset_reseeded, steps, actions)
 
-        one = episodes(2 * actions + 1)
-        other = episodes(2 * actions + 2)
+        one = record_episodes(2 * actions + 1)
+        other = record_episodes(2 * actions + 2)
         if not is_equal_trajectory(simulator, one, other):
             return True
         compared += len(one)

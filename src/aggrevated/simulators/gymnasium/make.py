@@ -29,7 +29,7 @@ class SeedingMode(Enum):
     GENERATOR = "its reset takes no seed; its generator np_random is made anew from it before"
 
 
-def environment_source(environment: EnvironmentSource | Environment) -> EnvironmentSource:
+def resolve_environment_source(environment: EnvironmentSource | Environment) -> EnvironmentSource:
     """What new environments are made of: an id, a function, or what an environment says of how it was made."""
     if isinstance(environment, gymnasium.Env) and environment.spec is not None:
         return environment.spec
@@ -50,16 +50,18 @@ def make_environment(source: EnvironmentSource, **options: Any) -> Environment:
         env: object = source(**options)
     except (gymnasium.error.Error, ImportError) as error:
         raise UsageError(
-            f"{environment_name(source)} cannot make its environment: {' '.join(str(error).split())}"
+            f"{get_environment_name(source)} cannot make its environment: {' '.join(str(error).split())}"
         ) from error
     except Exception:
-        env = call_user_code(environment_name(source), "making of environments", lambda: source(**options))
+        env = call_user_code(get_environment_name(source), "making of environments", lambda: source(**options))
     if isinstance(env, gymnasium.Env):
         return env
-    raise UsageError(f"{environment_name(source)} returned {type(env).__name__} where a gymnasium.Env was to be made")
+    raise UsageError(
+        f"{get_environment_name(source)} returned {type(env).__name__} where a gymnasium.Env was to be made"
+    )
 
 
-def environment_name(source: EnvironmentFactory) -> str:
+def get_environment_name(source: EnvironmentFactory) -> str:
     """Of a function."""
     return str(getattr(source, "__name__", type(source).__name__))
 
@@ -109,7 +111,7 @@ def reseed_environment(env: Environment, seed: int) -> None:
     env.unwrapped.np_random = np.random.Generator(np.random.PCG64(seed))
 
 
-def seeding_mode(env: Environment, name: str) -> SeedingMode:
+def detect_seeding_mode(env: Environment, name: str) -> SeedingMode:
     """How it takes seeds, which have 64 bits; found by trying."""
     taken = inspect.signature(env.reset).parameters.values()
     if not any(p.name == "seed" or p.kind is p.VAR_KEYWORD for p in taken):

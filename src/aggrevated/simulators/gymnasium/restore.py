@@ -15,7 +15,7 @@ from aggrevated.simulators.gymnasium.snapshot_adapters import (
     StateGetter,
     StateSetter,
     find_snapshot_adapters,
-    user_adapter,
+    make_user_adapter,
 )
 from aggrevated.simulators.gymnasium.space_conversion import EnvironmentAdapter
 from aggrevated.simulators.gymnasium.states import ActionHistory, EnvironmentState, HistoryPosition, SnapshotState
@@ -39,7 +39,7 @@ class StateRestorer(Protocol):
         """What to say when an environment does not come back to where it was."""
         ...
 
-    def first(self, env: Environment, seed: int) -> Any:
+    def record_reset(self, env: Environment, seed: int) -> Any:
         """The way back to an environment that was just reset."""
         ...
 
@@ -51,7 +51,7 @@ class StateRestorer(Protocol):
         """An environment brought back to a spot."""
         ...
 
-    def after(self, spot: EnvironmentState, env: Environment, action: Any) -> Any:
+    def record_step(self, spot: EnvironmentState, env: Environment, action: Any) -> Any:
         """The way back to an environment that has taken an action at a spot."""
         ...
 
@@ -59,11 +59,11 @@ class StateRestorer(Protocol):
         """Take an environment back that stands at a spot."""
         ...
 
-    def with_luck(self, back: Any, seed: int) -> Any:
+    def reseed(self, back: Any, seed: int) -> Any:
         """The same way back, with another generator there."""
         ...
 
-    def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
+    def move_to_state(self, env: Environment, back: Any, at: Any = None) -> Any:
         """Bring an environment, which stands `at` another state, to be drawn; where it stands now."""
         ...
 
@@ -88,7 +88,7 @@ class SnapshotRestorer:
             "next step depends on, random generators and counters included"
         )
 
-    def first(self, env: Environment, seed: int) -> SnapshotState:
+    def record_reset(self, env: Environment, seed: int) -> SnapshotState:
         if self.recipe.ours:
             return SnapshotState(self.recipe.get(env))
         return SnapshotState(call_user_code(self.border.name, "get_state", lambda: self.recipe.get(env)))
@@ -101,18 +101,18 @@ class SnapshotRestorer:
         self._set(env, spot.back)
         return env
 
-    def after(self, spot: EnvironmentState, env: Environment, action: Any) -> SnapshotState:
-        return self.first(env, 0)
+    def record_step(self, spot: EnvironmentState, env: Environment, action: Any) -> SnapshotState:
+        return self.record_reset(env, 0)
 
     def release(self, env: Environment, spot: EnvironmentState) -> None:
         if spot.ended and not self.recipe.ours:
             reset_environment(env, 0, self.border.seeding)
         self.pool.spare.append(env)
 
-    def with_luck(self, back: SnapshotState, seed: int) -> SnapshotState:
+    def reseed(self, back: SnapshotState, seed: int) -> SnapshotState:
         return SnapshotState(back.value, seed)
 
-    def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
+    def move_to_state(self, env: Environment, back: Any, at: Any = None) -> Any:
         self._set(env, back)
         self.recipe.draws(env)
         return back
@@ -142,7 +142,7 @@ class ReplayRestorer:
             "reset(seed) seed all that is random in it and undo all that came before, or supply get_state and set_state"
         )
 
-    def first(self, env: Environment, seed: int) -> HistoryPosition:
+    def record_reset(self, env: Environment, seed: int) -> HistoryPosition:
         return HistoryPosition(ActionHistory(seed), 0)
 
     def claim(self, spots: list[EnvironmentState]) -> list[Environment | None]:
@@ -156,15 +156,15 @@ class ReplayRestorer:
         env = self.pool.take()
         place = spot.back
         assert isinstance(place, HistoryPosition)
-        seen, done = self._follow(env, place, None)
+        seen, done = self._replay_to(env, place, None)
         self.replayed += place.t
         if done or (seen is not None and not is_bitwise_equal(seen, spot.observation)):
             raise self.drift
         return env
 
-    def after(self, spot: EnvironmentState, env: Environment, action: Any) -> HistoryPosition:
+    def record_step(self, spot: EnvironmentState, env: Environment, action: Any) -> HistoryPosition:
         assert isinstance(spot.back, HistoryPosition)
-        return spot.back.after(action)
+        return spot.back.append_action(action)
 
     def release(self, env: Environment, spot: EnvironmentState) -> None:
         assert isinstance(spot.back, HistoryPosition)
@@ -173,16 +173,18 @@ class ReplayRestorer:
         else:
             self.pool.keep((spot.back.history, spot.back.t), env)
 
-    def with_luck(self, back: HistoryPosition, seed: int) -> HistoryPosition:
-        return back.with_luck(seed)
+    def reseed(self, back: HistoryPosition, seed: int) -> HistoryPosition:
+        return back.reseed(seed)
 
-    def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
-        self._follow(env, back, at)
+    def move_to_state(self, env: Environment, back: Any, at: Any = None) -> Any:
+        self._replay_to(env, back, at)
         return back
 
-    def _follow(self, env: Environment, to: HistoryPosition, at: HistoryPosition | None) -> tuple[Array | None, bool]:
+    def _replay_to(
+        self, env: Environment, to: HistoryPosition, at: HistoryPosition | None
+    ) -> tuple[Array | None, bool]:
         """(what is seen, done) at a place, to which an environment goes from `at`, if that is on the way, or anew."""
-        parts = [*to.segments()]
+        parts = [*to.iter_segments()]
         there = [
             i
             for i, (history, start, stop) in enumerate(parts)
@@ -201,7 +203,7 @@ class ReplayRestorer:
             taken = history.actions[now - start : stop - start]
             if now in lucks:
                 reseed_environment(env, lucks[now])
-            for action in self.border.natives(taken):
+            for action in self.border.to_native_actions(taken):
                 if done:
                     raise self.drift
                 shown, _, done = self.border.advance(env, action)
@@ -227,7 +229,7 @@ def find_state_restorers(
 ) -> list[StateRestorer]:
     """Those to be tried, the best first; the last must do."""
     if get_state is not None and set_state is not None:
-        return [SnapshotRestorer(border, pool, user_adapter(get_state, set_state))]
+        return [SnapshotRestorer(border, pool, make_user_adapter(get_state, set_state))]
     env = make_environment(border.source)
     found = find_snapshot_adapters(env)
     env.close()

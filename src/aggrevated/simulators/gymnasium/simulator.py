@@ -27,11 +27,11 @@ from aggrevated.simulators.gymnasium.determinism import (
 from aggrevated.simulators.gymnasium.make import (
     Environment,
     EnvironmentSource,
-    environment_source,
     make_environment,
     make_rendering_environment,
     read_time_limit,
     reset_environment,
+    resolve_environment_source,
 )
 from aggrevated.simulators.gymnasium.pool import EnvironmentPool
 from aggrevated.simulators.gymnasium.restore import ReplayRestorer, StateRestorer, find_state_restorers
@@ -69,7 +69,7 @@ class GymnasiumSimulator:
         live: int = 256,
     ) -> None:
         began = time.monotonic()
-        source = environment_source(environment)
+        source = resolve_environment_source(environment)
         self._made_by = source, horizon, name, get_state, set_state, live
         self._border = make_environment_adapter(source, horizon, name)
         self.name = self._border.name
@@ -79,13 +79,13 @@ class GymnasiumSimulator:
         self.action_space = self.space_adapter.action_space
         if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
-        self._pool = EnvironmentPool(self._border.ready, live)
+        self._pool = EnvironmentPool(self._border.make_reset_environment, live)
         self._stepped = 0
         if self._border.telling is not None:
-            self.action_mask = self._legal
+            self.action_mask = self._get_action_mask
         ways = find_state_restorers(self._border, self._pool, get_state, set_state)
-        self._way, self._proof, failed = self._proved(ways)
-        if chance := self._left_to_chance():
+        self._way, self._proof, failed = self._choose_restorer(ways)
+        if chance := self._is_stochastic():
             self.reseed = self._reseed
         self.proof_steps = self._stepped + sum(way.replayed for way in ways)  # on no bill
         self.notes = (
@@ -106,7 +106,7 @@ class GymnasiumSimulator:
 
     def reset(self, seeds: Array) -> Array:
         """States [n]: the environment after `reset(seed=seed)`, for each of the seeds."""
-        return stack_states([self._first(int(seed)) for seed in seeds])
+        return stack_states([self._make_initial_state(int(seed)) for seed in seeds])
 
     def observe(self, state: Array) -> Array:
         """float32 [n, O] or pictures [n, H, W, ...]: what the environment showed."""
@@ -129,7 +129,7 @@ class GymnasiumSimulator:
     def snapshot(self, state: Array) -> list[Any]:
         """[n]: what `get_state` returned, or where episodes are replayed, (the seed, the actions so far)."""
         backs = [spot.back for spot in state]
-        return [(b.history.seed, b.path()[0]) if isinstance(b, HistoryPosition) else b.value for b in backs]
+        return [(b.history.seed, b.collect_history()[0]) if isinstance(b, HistoryPosition) else b.value for b in backs]
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """(next state [n], cost [n], done [n]). A state in which the episode has ended cannot be stepped."""
@@ -139,7 +139,7 @@ class GymnasiumSimulator:
         if any(spot.ended for spot in spots):
             raise UsageError(f"{self.name}: an episode that has ended was stepped; drop it from the batch")
         actions = self.space_adapter.clip_actions(action)
-        native = self.space_adapter.native(actions)
+        native = self.space_adapter.to_native_actions(actions)
         own = list(actions) if actions.ndim > 1 else actions.tolist()
         n = len(spots)
         following = np.empty(n, object)
@@ -154,9 +154,9 @@ class GymnasiumSimulator:
                 if env is None:
                     env = way.restore(spot)
                 shown, cost[i], ended = border.advance(env, native[i])
-                back = way.after(spot, env, own[i])
+                back = way.record_step(spot, env, own[i])
             except UserCodeError as error:
-                raise error.at(row=i) from error.__cause__
+                raise error.add_position(row=i) from error.__cause__
             done[i] = ended
             following[i] = now = EnvironmentState(shown.observation, ended, shown.action_mask, back)
             way.release(env, now)
@@ -196,7 +196,7 @@ class GymnasiumSimulator:
         """Close the environments that are kept. The simulator stays usable: it makes new ones."""
         self._pool.clear()
 
-    def _proved(self, ways: list[StateRestorer]) -> tuple[StateRestorer, list[RecordedStep], list[str]]:
+    def _choose_restorer(self, ways: list[StateRestorer]) -> tuple[StateRestorer, list[RecordedStep], list[str]]:
         """(the first of the ways that is exact, its proof, what is to be said of those that are not)."""
         failed: list[str] = []
         for way in ways[:-1]:
@@ -210,19 +210,19 @@ class GymnasiumSimulator:
         return ways[-1], check_deterministic(self, self._pool, ways[-1].drift), failed
 
     @property
-    def _affordable(self) -> int:
+    def _affordable_steps(self) -> int:
         """How many steps an episode has to which there is time."""
         return PROOF_STEPS if self._proof[-1].done.all() else len(self._proof)
 
-    def _left_to_chance(self) -> bool:
+    def _is_stochastic(self) -> bool:
         try:
-            return is_stochastic(self, self._pool, self._reseed, self._affordable)
+            return is_stochastic(self, self._pool, self._reseed, self._affordable_steps)
         except (AttributeError, TypeError):  # a generator that cannot be set
             return False
         finally:
             self._pool.forget()
 
-    def _legal(self, state: Array) -> Array:
+    def _get_action_mask(self, state: Array) -> Array:
         """[n, A] bool: which actions may be taken."""
         legal = np.ones((len(state), self._border.actions), bool)
         for row, spot in zip(legal, state, strict=True):
@@ -235,19 +235,19 @@ class GymnasiumSimulator:
         way = self._way
         return stack_states(
             [
-                EnvironmentState(spot.observation, spot.ended, spot.action_mask, way.with_luck(spot.back, int(seed)))
+                EnvironmentState(spot.observation, spot.ended, spot.action_mask, way.reseed(spot.back, int(seed)))
                 for spot, seed in zip(state, seeds, strict=True)
             ]
         )
 
-    def _first(self, seed: int) -> EnvironmentState:
+    def _make_initial_state(self, seed: int) -> EnvironmentState:
         """Where the environment is after `reset(seed=seed)`."""
         env = self._pool.take()
         try:
             shown = self._border.reset(env, seed)
-            spot = EnvironmentState(shown.observation, False, shown.action_mask, self._way.first(env, seed))
+            spot = EnvironmentState(shown.observation, False, shown.action_mask, self._way.record_reset(env, seed))
         except UserCodeError as error:
-            raise error.at(step=0, seed=seed) from error.__cause__
+            raise error.add_position(step=0, seed=seed) from error.__cause__
         self._way.release(env, spot)
         return spot
 
@@ -274,7 +274,7 @@ def render_states(border: EnvironmentAdapter, way: StateRestorer, spots: list[En
     try:
         call_user_code(border.name, "reset", lambda: reset_environment(env, 0, border.seeding))
         for spot in spots:
-            at = way.bring(env, spot.back, at)
+            at = way.move_to_state(env, spot.back, at)
             pictures.append(check_frame(border.name, call_user_code(border.name, "render", env.render)))
     finally:
         env.close()

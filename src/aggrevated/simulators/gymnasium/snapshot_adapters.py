@@ -59,15 +59,15 @@ def find_snapshot_adapters(env: Environment) -> list[SnapshotAdapter]:
         env = env.env
     kind = type(env)
     found = [
-        SnapshotAdapter(f"by its own {get} and {set_}", *get_set_state_adapter(get, set_), ours=False)
+        SnapshotAdapter(f"by its own {get} and {set_}", *make_get_set_state_adapter(get, set_), ours=False)
         for get, set_ in PAIRS
         if has_get_set_state(env, get, set_)
     ]
     if kind.__module__.startswith(FAMILIES) and kind.__name__ in ATTRIBUTES:
         names = ATTRIBUTES[kind.__name__]
-        found.append(SnapshotAdapter(f"by setting {', '.join(names)}", *attribute_adapter(names)))
+        found.append(SnapshotAdapter(f"by setting {', '.join(names)}", *make_attribute_adapter(names)))
     elif kind.__module__.startswith(MUJOCO):
-        found.append(mujoco_adapter(env))
+        found.append(make_mujoco_adapter(env))
     return found
 
 
@@ -81,57 +81,57 @@ def has_get_set_state(env: Environment, get: str, set_: str) -> bool:
     return True
 
 
-def user_adapter(get: StateGetter, set_: StateSetter) -> SnapshotAdapter:
+def make_user_adapter(get: StateGetter, set_: StateSetter) -> SnapshotAdapter:
     """The user's own."""
     words = "by the get_state and set_state that were given"
     return SnapshotAdapter(
-        words, lambda env: deepcopy_value(get(env)), lambda env, value: set_(env, deepcopy_value(value)), ours=False
+        words, lambda env: copy_value(get(env)), lambda env, value: set_(env, copy_value(value)), ours=False
     )
 
 
-def get_set_state_adapter(get: str, set_: str) -> tuple[StateGetter, StateSetter]:
+def make_get_set_state_adapter(get: str, set_: str) -> tuple[StateGetter, StateSetter]:
     """The environment's own methods, and its generator."""
 
-    def taken(env: Environment) -> Any:
-        return deepcopy_value(getattr(env.unwrapped, get)()), get_rng_state(env)
+    def read_snapshot(env: Environment) -> Any:
+        return copy_value(getattr(env.unwrapped, get)()), get_rng_state(env)
 
-    def put(env: Environment, snapshot: Any) -> None:
-        getattr(env.unwrapped, set_)(deepcopy_value(snapshot[0]))
+    def write_snapshot(env: Environment, snapshot: Any) -> None:
+        getattr(env.unwrapped, set_)(copy_value(snapshot[0]))
         set_rng_state(env, snapshot[1])
 
-    return taken, put
+    return read_snapshot, write_snapshot
 
 
-def attribute_adapter(names: tuple[str, ...]) -> tuple[StateGetter, StateSetter]:
+def make_attribute_adapter(names: tuple[str, ...]) -> tuple[StateGetter, StateSetter]:
     """Some of the environment's attributes, and its generator."""
 
-    def taken(env: Environment) -> Any:
+    def read_snapshot(env: Environment) -> Any:
         inner = env.unwrapped
-        return tuple([deepcopy_value(getattr(inner, name)) for name in names]), get_rng_state(env)
+        return tuple([copy_value(getattr(inner, name)) for name in names]), get_rng_state(env)
 
-    def put(env: Environment, snapshot: Any) -> None:
+    def write_snapshot(env: Environment, snapshot: Any) -> None:
         inner = env.unwrapped
         for name, value in zip(names, snapshot[0], strict=True):
-            setattr(inner, name, deepcopy_value(value))
+            setattr(inner, name, copy_value(value))
         set_rng_state(env, snapshot[1])
 
-    return taken, put
+    return read_snapshot, write_snapshot
 
 
-def mujoco_adapter(env: Any) -> SnapshotAdapter:
+def make_mujoco_adapter(env: Any) -> SnapshotAdapter:
     """All that MuJoCo integrates, where the last step left the bodies (some read it before they step), and luck."""
     import mujoco
 
     whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
     size = mujoco.mj_stateSize(env.model, whole)
 
-    def taken(env: Environment) -> Any:
+    def read_snapshot(env: Environment) -> Any:
         inner: Any = env.unwrapped
         state = np.empty(size)
         mujoco.mj_getState(inner.model, inner.data, state, whole)
         return state, inner.data.xpos.copy(), inner.data.xipos.copy(), get_rng_state(env)
 
-    def put(env: Environment, snapshot: Any) -> None:
+    def write_snapshot(env: Environment, snapshot: Any) -> None:
         inner: Any = env.unwrapped
         state, bodies, masses, luck = snapshot
         mujoco.mj_setState(inner.model, inner.data, state, whole)
@@ -143,7 +143,7 @@ def mujoco_adapter(env: Any) -> SnapshotAdapter:
         inner: Any = env.unwrapped
         mujoco.mj_forward(inner.model, inner.data)
 
-    return SnapshotAdapter("by MuJoCo's own state", taken, put, draws=draws)
+    return SnapshotAdapter("by MuJoCo's own state", read_snapshot, write_snapshot, draws=draws)
 
 
 def get_rng_state(env: Environment) -> Any:
@@ -156,16 +156,16 @@ def set_rng_state(env: Environment, state: Any) -> None:
     env.unwrapped.np_random.bit_generator.state = state
 
 
-def deepcopy_value(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     """A copy that no environment can change, nor be changed by."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if value is None or isinstance(value, int | float | str | bytes | np.generic):
         return value
     if type(value) is tuple:
-        return tuple([deepcopy_value(one) for one in value])
+        return tuple([copy_value(one) for one in value])
     if type(value) is list:
-        return [deepcopy_value(one) for one in value]
+        return [copy_value(one) for one in value]
     if type(value) is dict:
-        return {key: deepcopy_value(one) for key, one in value.items()}
+        return {key: copy_value(one) for key, one in value.items()}
     return deepcopy(value)

@@ -19,10 +19,10 @@ from aggrevated.simulators.gymnasium.make import (
     Environment,
     EnvironmentSource,
     SeedingMode,
+    detect_seeding_mode,
     make_environment,
     read_time_limit,
     reset_environment,
-    seeding_mode,
     unwrap_time_limit,
 )
 
@@ -102,7 +102,7 @@ class EnvironmentAdapter:
         space = self.space_adapter.action_space
         return int(space.n) if isinstance(space, Discrete) else 0
 
-    def ready(self) -> Environment:
+    def make_reset_environment(self) -> Environment:
         """A new environment without its time limit, reset: before that, some can neither be stepped nor be set."""
         env = unwrap_time_limit(make_environment(self.source))
         call_user_code(self.name, "reset", lambda: reset_environment(env, 0, self.seeding))
@@ -113,7 +113,7 @@ class EnvironmentAdapter:
         given = call_user_code(self.name, "reset", lambda: reset_environment(env, seed, self.seeding))
         if not isinstance(given, tuple) or len(given) != 2:
             raise UserCodeError(self.name, f"gave {describe_value(given)} as a reset", "give (observation, info)")
-        return ConvertedObservation(self.shown(given[0]), self.action_mask(env, *given))
+        return ConvertedObservation(self.convert_observation(given[0]), self.action_mask(env, *given))
 
     def advance(self, env: Environment, action: Any) -> tuple[ConvertedObservation, float, bool]:
         """(what it shows, cost, done) of one step."""
@@ -132,16 +132,20 @@ class EnvironmentAdapter:
             )
         cost = 0.0 - reward
         if isfinite(cost):
-            return ConvertedObservation(self.shown(observation), self.action_mask(env, observation, info)), cost, done
+            return (
+                ConvertedObservation(self.convert_observation(observation), self.action_mask(env, observation, info)),
+                cost,
+                done,
+            )
         return (
             ConvertedObservation(np.zeros(self.shape, np.float32), None),
             cost,
             True,
         )  # it diverged: what it shows then is nobody's
 
-    def natives(self, actions: list[Any]) -> Array:
+    def to_native_actions(self, actions: list[Any]) -> Array:
         """Our actions as the environment takes them, [n, ...]."""
-        return self.space_adapter.native(np.array(actions)) if actions else np.zeros(0)
+        return self.space_adapter.to_native_actions(np.array(actions)) if actions else np.zeros(0)
 
     def action_mask(self, env: Environment, observation: Any, info: Any) -> Array | None:
         """Which actions are."""
@@ -152,17 +156,19 @@ class EnvironmentAdapter:
             call_user_code(self.name, "masks", lambda: told(env, observation, info)), self.actions, self.name
         )
 
-    def shown(self, observation: Any) -> Array:
+    def convert_observation(self, observation: Any) -> Array:
         """What it shows, as a vector or picture of its own; a `PartError` where that is not of its space."""
         space = self.space_adapter.observations
-        array = self._box(space, observation) if isinstance(space, Box) else self._flattened(observation)
+        array = (
+            self._convert_box(space, observation) if isinstance(space, Box) else self._flatten_observation(observation)
+        )
         if np.isfinite(array).all():
             return array
         place = int(np.argmin(np.isfinite(array)))
         what = f"gave an observation that is not finite (number {place} is {array.ravel()[place]})"
         raise UserCodeError(self.name, what, "check what its step and reset return")
 
-    def _box(self, space: Box, observation: Any) -> Array:
+    def _convert_box(self, space: Box, observation: Any) -> Array:
         if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.kind == "f":
             return observation.copy()  # the environment may go on to use its own
         shape = np.shape(observation)
@@ -171,12 +177,12 @@ class EnvironmentAdapter:
         array = check_numeric_array(self.name, "an observation", observation, space.shape, REMEDY)
         return array.reshape(self.shape).copy()
 
-    def _flattened(self, observation: Any) -> Array:
+    def _flatten_observation(self, observation: Any) -> Array:
         space = self.space_adapter.observations
         try:
             if isinstance(space, Discrete) and not 0 <= int(observation) - int(space.start) < int(space.n):
                 raise ValueError(f"{observation} is none of {space}")
-            array = self.space_adapter.vector(observation)
+            array = self.space_adapter.to_vector(observation)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"
             raise UserCodeError(self.name, f"gave an observation that is not of its space ({said})", REMEDY) from error
@@ -212,7 +218,7 @@ def make_environment_adapter(source: EnvironmentSource, horizon: int | None, nam
         if getattr(env, space, None) is None:
             raise UsageError(f"{name} has no {space}; give it one")
     check_supported_space(env.observation_space, env.action_space, name)
-    seeding = seeding_mode(env, name)
+    seeding = detect_seeding_mode(env, name)
     if seeding.value:
         said.append(seeding.value)
     first = call_user_code(name, "reset", lambda: reset_environment(env, 0, seeding))

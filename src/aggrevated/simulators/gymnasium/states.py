@@ -97,11 +97,13 @@ class HistoryPosition:
             return False
         if self.history is other.history:
             return True
-        return self.history.seed == other.history.seed and is_same_state(self.path(), other.path())
+        return self.history.seed == other.history.seed and is_same_state(
+            self.collect_history(), other.collect_history()
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
-    def after(self, action: Any) -> HistoryPosition:
+    def append_action(self, action: Any) -> HistoryPosition:
         """One action later: in the same history where that goes no further yet, else in a branch of it."""
         history = self.history
         if history.start + len(history.actions) != self.t:
@@ -109,7 +111,7 @@ class HistoryPosition:
         history.actions.append(action)
         return HistoryPosition(history, self.t + 1)
 
-    def with_luck(self, seed: int) -> HistoryPosition:
+    def reseed(self, seed: int) -> HistoryPosition:
         """The same with another generator."""
         branch = self.branch()
         branch.lucks = (*branch.lucks, (self.t, seed))
@@ -119,21 +121,21 @@ class HistoryPosition:
         """A history that begins here."""
         if self.history.branches < MOST_BRANCHES:
             return ActionHistory(self.history.seed, self)
-        actions, lucks = self.path()
+        actions, lucks = self.collect_history()
         return ActionHistory(self.history.seed, None, actions, tuple(lucks.items()))
 
-    def segments(self) -> Iterator[tuple[ActionHistory, int, int]]:
+    def iter_segments(self) -> Iterator[tuple[ActionHistory, int, int]]:
         """(a history, from when, until when it is followed), of the branches from the last to the first."""
         place: HistoryPosition | None = self
         while place is not None:
             yield place.history, place.history.start, place.t
             place = place.history.origin
 
-    def path(self) -> tuple[list[Any], dict[int, int]]:
+    def collect_history(self) -> tuple[list[Any], dict[int, int]]:
         """(all actions so far, the seeds of generators by time)."""
         actions: list[Any] = []
         lucks: dict[int, int] = {}
-        for history, start, stop in reversed([*self.segments()]):
+        for history, start, stop in reversed([*self.iter_segments()]):
             actions += history.actions[: stop - start]
             lucks |= dict(history.lucks)
         return actions, lucks

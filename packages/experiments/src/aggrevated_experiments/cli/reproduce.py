@@ -50,18 +50,18 @@ class Reproduce:
 
         TRIALS.check("trials", 1 if self.trials is None else self.trials)
         figure = find_figure(self.figure)
-        self._refuse_idle(figure.needs, bool(figure.trials))
+        self._check_options_have_effect(figure.needs, bool(figure.trials))
         self.where.check(runs=2)
         request = Request(self.quick, self.trials, self.crohme, self.out, self.report, print_note)
-        folder = figure.folder(request)
-        for stage in figure.stages(request):
+        folder = figure.choose_folder(request)
+        for stage in figure.iter_stages(request):
             with self.where.build(len(stage)) as engine:
                 run_all(stage, engine, log=self.where.log)
-        groups = [TrialGroup.of(runs) for runs in figure.runs(request)]
+        groups = [TrialGroup.from_runs(runs) for runs in figure.create_runs(request)]
         table = figure.write(groups, request, self.report or folder)
         print_table(table, self.json)
 
-    def _refuse_idle(self, needs: Container[str], has_runs: bool) -> None:
+    def _check_options_have_effect(self, needs: Container[str], has_runs: bool) -> None:
         """A `UsageError` for an option that the figure needs and does not have, or has and does not know."""
         from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import to_flag

@@ -45,12 +45,12 @@ class Theory:
     def run(self) -> None:
         """Run it, draw it, print the table."""
         from aggrevated.cli.console import print_note, print_table
-        from aggrevated_experiments.theory.page import LEAST, asked_for, regrets, run_experiment
+        from aggrevated_experiments.theory.page import MIN_VALUES, make_regret_table, resolve_settings, run_experiment
 
-        given = {name: value for name in LEAST if (value := getattr(self, name)) is not None}
-        settings = asked_for(self.experiment, given)
+        given = {name: value for name in MIN_VALUES if (value := getattr(self, name)) is not None}
+        settings = resolve_settings(self.experiment, given)
         print_note(f"theory {self.experiment}: " + ", ".join(f"{name} {value}" for name, value in settings.items()))
         folder = self.out or Path("runs") / "theory"
         study, facts = run_experiment(self.experiment, settings, folder)
-        shown = regrets(study, facts, f"figure: {folder / self.experiment}.png")
+        shown = make_regret_table(study, facts, f"figure: {folder / self.experiment}.png")
         print_table(shown, self.json, facts)

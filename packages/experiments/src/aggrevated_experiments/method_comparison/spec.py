@@ -9,7 +9,7 @@ from typing import Any, Literal
 from aggrevated.config import Config
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
-from aggrevated.reports.comparison import TrialGroup, compared_quantity, relative_to_expert
+from aggrevated.reports.comparison import TrialGroup, compute_relative_to_expert, describe_compared_quantity
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow, Task
 from aggrevated.training.run_folder import Run, create_or_open, to_file_name
@@ -49,11 +49,11 @@ class StudySpec(Figure):
     lines: Mapping[Measure, Mapping[str, Callable[[Case], float]]] = field(default_factory=dict)  # of theory
     notes: tuple[str, ...] = ()  # further paragraphs of its page
 
-    def rows(self, request: Request) -> Sequence[FigureRow]:
+    def list_rows(self, request: Request) -> Sequence[FigureRow]:
         """Those of all cases, one case after the other."""
         return [row for _ in self.cases for row in self.methods.values()]
 
-    def config(self, case: Case, row: FigureRow, quick: bool) -> Config:
+    def make_config(self, case: Case, row: FigureRow, quick: bool) -> Config:
         """The settings of a row in a case; `quick`: with a fifth of what it may spend."""
         given = {"update": row.update, "policy": row.policy, "start": row.start}
         given |= {**self.settings, **case.settings, **row.settings}
@@ -64,33 +64,33 @@ class StudySpec(Figure):
         fewer = {name: max(1, most // 5) for name, most in least.items() if most}
         return resolve_config(self.task, row.method, **given | fewer)
 
-    def first(self) -> Config:
-        return self.config(self.cases[0], next(iter(self.methods.values())), quick=False)
+    def make_first_config(self) -> Config:
+        return self.make_config(self.cases[0], next(iter(self.methods.values())), quick=False)
 
-    def runs(self, request: Request) -> list[list[Run]]:
+    def create_runs(self, request: Request) -> list[list[Run]]:
         """Those of all methods in all cases, in folders by their labels."""
         groups = []
-        seeds = range(self.trials_of(request))
+        seeds = range(self.count_trials(request))
         for case in self.cases:
             for label, row in self.methods.items():
-                folder = self.folder(request) / in_a_path(case.label) / in_a_path(label)
-                config = self.config(case, row, request.quick)
+                folder = self.choose_folder(request) / to_label_folder_name(case.label) / to_label_folder_name(label)
+                config = self.make_config(case, row, request.quick)
                 groups.append([create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i)) for i in seeds])
         return groups
 
-    def final(self, group: TrialGroup) -> Array:
+    def compute_final_scores(self, group: TrialGroup) -> Array:
         """[trials]: how good the chosen policies are beside their expert, on fresh episodes."""
-        return relative_to_expert(group)
+        return compute_relative_to_expert(group)
 
-    def measured(self, group: TrialGroup) -> str:
+    def get_measure_name(self, group: TrialGroup) -> str:
         """What `final` is: a ratio, or a gain."""
-        return compared_quantity(group)
+        return describe_compared_quantity(group)
 
-    def remarks(self, facts: JsonDict) -> list[str]:
+    def render_remarks(self, facts: JsonDict) -> list[str]:
         """What its page says besides, below the answer."""
         return []
 
 
-def in_a_path(label: str) -> str:
+def to_label_folder_name(label: str) -> str:
     """A label as the name of a folder."""
     return to_file_name(label).strip("-")

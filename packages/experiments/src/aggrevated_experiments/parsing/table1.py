@@ -10,12 +10,12 @@ from aggrevated.core.errors import UsageError
 from aggrevated.parsing.problem import AlgebraProblemSettings, PageEvaluationSettings
 from aggrevated.reports import (
     Table,
-    markdown_table,
-    number_column,
-    package_versions,
-    text_column,
-    with_digest,
-    with_run_name,
+    add_digest,
+    add_run_name,
+    format_markdown_table,
+    get_package_versions,
+    make_number_column,
+    make_text_column,
     write_page,
 )
 from aggrevated.reports.comparison import TrialGroup
@@ -25,28 +25,28 @@ from aggrevated.tasks.algebra import CHOSEN_EVERY, CURVES, PAGES, REAL_INK, STAR
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.records import Result
 from aggrevated.training.run_folder import Run, create_or_open, to_file_name
-from aggrevated_experiments.figures import Figure, Request, config_of, fingerprint_short_run, row_folder_name
+from aggrevated_experiments.figures import Figure, Request, fingerprint_short_run, make_row_config, make_row_folder_name
 from aggrevated_experiments.parsing.table1_rows import (
-    baselines,
-    cells,
-    comparisons,
-    curve,
-    curve_facts,
-    differences,
-    line,
-    on_test,
-    on_validation,
-    public,
-    summary,
+    compare_groups,
+    compute_baselines,
+    describe_comparisons,
+    format_row,
+    get_test_uas,
+    get_validation_uas,
+    make_uas_curve,
+    render_comparisons,
+    summarize_curves,
+    summarize_row,
+    to_public_dict,
 )
-from aggrevated_experiments.parsing.tuning import Tried
-from aggrevated_experiments.plots.parsing import curves_on_both, dots
+from aggrevated_experiments.parsing.tuning import RowTuning
+from aggrevated_experiments.plots.parsing import plot_scores, plot_validation_and_test_curves
 
-NOT_THE_SAME = (
+OTHER_DATA_NOTE = (
     "The paper's data (400 pages by one writer, Duyck & Gordon 2015) are not public: its numbers are of other pages "
     "than ours, and the two columns are not comparable."
 )
-EVEN = (
+EQUAL_PAGES_NOTE = (
     f"**Equal pages.** Every network learns from {PAGES:,} pages. The first {STARTED:,} of these are the same "
     f"supervised start for all rows of a policy; what is *from scratch* has its {PAGES:,} without one. The best "
     f"policy is chosen on the validation pages after every {CHOSEN_EVERY}. A step is of 16 pages, of the natural "
@@ -57,13 +57,13 @@ EVEN = (
     "pages, and no start. CPU seconds are those of start and iterations; runs stood side by side, one for each "
     "core."
 )
-ON_OTHER_PAGES = "Trial i has seed i and pages of its own, made with `--data-seed` i: the intervals are over both."
-TUNED = (
+OTHER_PAGES_NOTE = "Trial i has seed i and pages of its own, made with `--data-seed` i: the intervals are over both."
+TUNING_NOTE = (
     "Seven rows of the LSTM were tuned before, half as long, with seeds and pages that no trial has; what did best on "
     "validation pages was taken. Every setting that was tried is in the JSON under `tuning`. The rates of the others "
     "were tuned in earlier rounds, with other starts and numbers of pages."
 )
-ON_REAL_INK = (
+REAL_INK_NOTE = (
     "CROHME's core expressions: one line of 3 to 30 symbols with an operator. Learned from `train/` without a tenth of "
     "its writers, who are for validation; tested on `dev/`. No string of validation or test is learned from. The "
     "row that does not say so never saw real ink. CROHME's files are under a licence of their own and are no part of "
@@ -74,14 +74,14 @@ HEADER = (
     "CPU seconds | paper"
 )
 COLUMNS = {
-    "method": text_column("label"),
-    "UAS": number_column("uas_micro"),
-    "paper, on other data": number_column("paper"),
+    "method": make_text_column("label"),
+    "UAS": make_number_column("uas_micro"),
+    "paper, on other data": make_number_column("paper"),
 }
 
 
 @dataclass(frozen=True)
-class Scores(Figure):
+class ScoreFigure(Figure):
     """UAS of every row, over the trials."""
 
     name: str
@@ -90,127 +90,134 @@ class Scores(Figure):
     task: Task = TASK
     trials: int = TASK.trials
 
-    def measured(self, group: TrialGroup, request: Request) -> list[Result]:
+    def evaluate_group(self, group: TrialGroup, request: Request) -> list[Result]:
         """The results of its trials."""
         return group.results
 
-    def more(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
+    def make_extra_facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         """What else is kept."""
         return {}
 
-    def page(self, facts: JsonDict) -> list[str]:
+    def render_sections(self, facts: JsonDict) -> list[str]:
         """What else its page says."""
         return list(self.notes)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         """Write NAME.json, .png, .svg and .md, and give the table."""
-        rows = self.rows(request)
-        groups = [replace(group, results=self.measured(group, request)) for group in named(groups, rows)]
+        rows = self.list_rows(request)
+        groups = [replace(group, results=self.evaluate_group(group, request)) for group in assign_labels(groups, rows)]
         facts: JsonDict = {
-            "command": request.command(self),
-            "versions": package_versions(("aggrevated", "torch", "numpy", *self.task.packages)),
+            "command": request.format_command(self),
+            "versions": get_package_versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
-            "table": [*map(line, groups, rows), *baselines([run.config for run in groups[0].runs])],
-            "settings": {group.label: public(group.runs[0].config) for group in groups},
+            "table": [*map(summarize_row, groups, rows), *compute_baselines([run.config for run in groups[0].runs])],
+            "settings": {group.label: to_public_dict(group.runs[0].config) for group in groups},
             "trials": [
-                {"label": group.label, **with_run_name(one.to_dict())} for group in groups for one in group.results
+                {"label": group.label, **add_run_name(one.to_dict())} for group in groups for one in group.results
             ],
-        } | self.more(groups, request)
+        } | self.make_extra_facts(groups, request)
         path = folder / self.name
-        dots(facts["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path)
-        numbers = markdown_table(HEADER, [cells(row) for row in facts["table"]])
-        parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.page(facts)]
+        plot_scores(
+            facts["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path
+        )
+        numbers = format_markdown_table(HEADER, [format_row(row) for row in facts["table"]])
+        parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.render_sections(facts)]
         write_page(folder, self.name, facts, parts)
         return Table(facts["table"], COLUMNS, f"figure: {path}.png and .svg")
 
 
 @dataclass(frozen=True)
-class Table1(Scores):
+class Table1(ScoreFigure):
     """The paper's rows and others with the same pages, the same start and the same help; each trial on other pages."""
 
     name: str = "table1"
     title: str = "Table 1 of the paper, on generated pages"
-    notes: tuple[str, ...] = (NOT_THE_SAME, EVEN, ON_OTHER_PAGES)
+    notes: tuple[str, ...] = (OTHER_DATA_NOTE, EQUAL_PAGES_NOTE, OTHER_PAGES_NOTE)
     trials: int = 5
 
-    def rows(self, request: Request) -> Sequence[FigureRow]:
+    def list_rows(self, request: Request) -> Sequence[FigureRow]:
         return TABLE1
 
-    def stages(self, request: Request) -> Iterator[list[Run]]:
-        if tries := [run for tuning in tunings(self, request) for runs in tuning.runs for run in runs]:
+    def iter_stages(self, request: Request) -> Iterator[list[Run]]:
+        if tries := [run for tuning in create_tunings(self, request) for runs in tuning.runs for run in runs]:
             yield tries
-        yield from super().stages(request)
+        yield from super().iter_stages(request)
 
-    def runs(self, request: Request) -> list[list[Run]]:
-        return on_own_pages(self, request)
+    def create_runs(self, request: Request) -> list[list[Run]]:
+        return create_runs_on_own_pages(self, request)
 
-    def more(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
+    def make_extra_facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         """Comparisons, curves, every setting tried, and a short trial to make again."""
         return {
-            "comparisons": comparisons(groups),
-            "curves": [curve_facts(group) for group in groups],
-            "tuning": [one.to_dict(label_of(one.runs[0][0].config)) for one in tunings(self, request)],
+            "comparisons": compare_groups(groups),
+            "curves": [summarize_curves(group) for group in groups],
+            "tuning": [
+                one.to_dict(format_config_label(one.runs[0][0].config)) for one in create_tunings(self, request)
+            ],
             "short": fingerprint_short_run(self),
         }
 
-    def page(self, facts: JsonDict) -> list[str]:
+    def render_sections(self, facts: JsonDict) -> list[str]:
         found = facts["comparisons"]
         return [
             *self.notes,
-            *([TUNED] if facts["tuning"] else []),
+            *([TUNING_NOTE] if facts["tuning"] else []),
             "## What the cost is worth",
-            summary(found),
-            *differences(found),
+            describe_comparisons(found),
+            *render_comparisons(found),
         ]
 
 
-def tunings(figure: Figure, request: Request) -> list[Tried]:
+def create_tunings(figure: Figure, request: Request) -> list[RowTuning]:
     """What is tried before; nothing in a quick one."""
-    folder = figure.folder(request) / "tuning"
-    return [] if request.quick else [Tried.of(figure.task, row, changes, folder) for row, changes in TUNING]
+    folder = figure.choose_folder(request) / "tuning"
+    return [] if request.quick else [RowTuning.create(figure.task, row, changes, folder) for row, changes in TUNING]
 
 
-def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
+def create_runs_on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
     """The runs of its rows, with what was found to be best for them: trial i has seed i, and pages of that seed."""
-    tuned = tunings(figure, request)
+    tuned = create_tunings(figure, request)
     groups = []
-    for row in figure.rows(request):
-        chosen = next((one.chosen() for one in tuned if one.row == row), row)
-        plain = row_folder_name(replace(row, settings={}))
-        folder = figure.folder(request) / (f"{plain}-{to_file_name(row.label_suffix)}" if row.label_suffix else plain)
-        config = config_of(figure.task, chosen, request.quick)
-        trials = range(figure.trials_of(request))
+    for row in figure.list_rows(request):
+        chosen = next((one.choose_row() for one in tuned if one.row == row), row)
+        plain = make_row_folder_name(replace(row, settings={}))
+        folder = figure.choose_folder(request) / (
+            f"{plain}-{to_file_name(row.label_suffix)}" if row.label_suffix else plain
+        )
+        config = make_row_config(figure.task, chosen, request.quick)
+        trials = range(figure.count_trials(request))
         groups.append(
             [create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i, data_seed=i)) for i in trials]
         )
     return groups
 
 
-def named(groups: Sequence[TrialGroup], rows: Sequence[FigureRow]) -> list[TrialGroup]:
+def assign_labels(groups: Sequence[TrialGroup], rows: Sequence[FigureRow]) -> list[TrialGroup]:
     """With labels that say what differs: all have a start, and those that can have one a critic."""
     said = [f", {row.label_suffix}" if row.label_suffix else "" for row in rows]
     return [
-        replace(group, label=label_of(group.runs[0].config) + more) for group, more in zip(groups, said, strict=True)
+        replace(group, label=format_config_label(group.runs[0].config) + more)
+        for group, more in zip(groups, said, strict=True)
     ]
 
 
-def label_of(config: Config) -> str:
+def format_config_label(config: Config) -> str:
     scratch = ", from scratch" if config.start.name == "random" and config.policy.name != "kernel-svm" else ""
     ink = ", real ink" if isinstance(config.problem, AlgebraProblemSettings) and config.problem.crohme else ""
     return f"{config.method_spec.title}, {config.update.name}, {config.policy.name}{scratch}{ink}"
 
 
 @dataclass(frozen=True)
-class RealInk(Scores):
+class RealInk(ScoreFigure):
     """Parsers that learned from real ink, on the ink of other writers."""
 
     name: str = "real-ink"
     title: str = "Real ink: CROHME's core expressions by other writers"
-    notes: tuple[str, ...] = (ON_REAL_INK,)
+    notes: tuple[str, ...] = (REAL_INK_NOTE,)
     trials: int = 5
     needs: ClassVar[tuple[str, ...]] = ("crohme",)
 
-    def rows(self, request: Request) -> Sequence[FigureRow]:
+    def list_rows(self, request: Request) -> Sequence[FigureRow]:
         """The rows from real ink, and the first from generated ink only."""
         folder = request.crohme
         if folder is None or not all((folder / part).is_dir() for part in ("train", "dev")):
@@ -218,19 +225,19 @@ class RealInk(Scores):
         real = {"crohme": str(folder.resolve())}
         return [*(replace(row, settings={**row.settings, **real}) for row in REAL_INK), REAL_INK[0]]
 
-    def first(self) -> Config:
+    def make_first_config(self) -> Config:
         """The row from generated ink only, which can be made again where there is no real ink."""
-        return config_of(self.task, REAL_INK[0], quick=False)
+        return make_row_config(self.task, REAL_INK[0], quick=False)
 
-    def measured(self, group: TrialGroup, request: Request) -> list[Result]:
+    def evaluate_group(self, group: TrialGroup, request: Request) -> list[Result]:
         scores = [evaluate_run(run, PageEvaluationSettings(str(request.crohme))).more for run in group.runs]
         return [replace(result, more=score) for result, score in zip(group.results, scores, strict=True)]
 
-    def more(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        return {"comparisons": comparisons(groups), "short": fingerprint_short_run(self)}
+    def make_extra_facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
+        return {"comparisons": compare_groups(groups), "short": fingerprint_short_run(self)}
 
-    def page(self, facts: JsonDict) -> list[str]:
-        return [*self.notes, *differences(facts["comparisons"])]
+    def render_sections(self, facts: JsonDict) -> list[str]:
+        return [*self.notes, *render_comparisons(facts["comparisons"])]
 
 
 @dataclass(frozen=True)
@@ -242,18 +249,20 @@ class ParsingCurves(Figure):
     trials: int = 5
     runs_of: str = "table1"
 
-    def rows(self, request: Request) -> Sequence[FigureRow]:
+    def list_rows(self, request: Request) -> Sequence[FigureRow]:
         return CURVES
 
-    def runs(self, request: Request) -> list[list[Run]]:
-        return on_own_pages(self, request)
+    def create_runs(self, request: Request) -> list[list[Run]]:
+        return create_runs_on_own_pages(self, request)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         path = folder / self.name
-        groups = named(groups, self.rows(request))
-        curves_on_both([[curve(group, of) for group in groups] for of in (on_validation, on_test)], path)
-        facts = [curve_facts(group) for group in groups]
-        write_json(folder / f"{self.name}.json", with_digest({"command": request.command(self), "curves": facts}))
+        groups = assign_labels(groups, self.list_rows(request))
+        plot_validation_and_test_curves(
+            [[make_uas_curve(group, of) for group in groups] for of in (get_validation_uas, get_test_uas)], path
+        )
+        facts = [summarize_curves(group) for group in groups]
+        write_json(folder / f"{self.name}.json", add_digest({"command": request.format_command(self), "curves": facts}))
         return Table(facts, closing=f"figure: {path}.png and .svg")
 
 

@@ -6,31 +6,31 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.config import Config
-from aggrevated.core.statistics import estimate, probability_of_improvement
+from aggrevated.core.statistics import estimate, estimate_probability_of_improvement
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.problem import AlgebraProblemSettings
-from aggrevated.parsing.scoring import next_symbol_baseline, random_baseline
+from aggrevated.parsing.scoring import evaluate_next_symbol_baseline, evaluate_random_baseline
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.plots.learning_curves import Curve
 from aggrevated.reports import (
-    markdown_table,
+    format_markdown_table,
 )
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.starts.supervised import SupervisedStartSettings
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow
 from aggrevated.training.records import Metrics, Result
-from aggrevated_experiments.paired_statistics import paired_difference
+from aggrevated_experiments.paired_statistics import estimate_paired_difference
 
-PAIRED = (
+PAIRED_NOTE = (
     "Differences of UAS between two rows on the same pages with the same seed: their mean, its 95 % "
     "interval by Student's t, in how many trials the first is above the second, and how probable an improvement is "
     "(P(X > Y) + P(X = Y)/2 over all pairs of trials)."
 )
-DIFFERENCES = "method | against | difference | 95 % interval | above in | probability of improvement"
+COMPARISON_HEADER = "method | against | difference | 95 % interval | above in | probability of improvement"
 
 
-def line(group: TrialGroup, row: FigureRow) -> JsonDict:
+def summarize_row(group: TrialGroup, row: FigureRow) -> JsonDict:
     """Of a method: test UAS over the trials with its interval, and what the paper reports."""
     config = group.runs[0].config
     iterations = group.results[0].iterations
@@ -43,37 +43,37 @@ def line(group: TrialGroup, row: FigureRow) -> JsonDict:
         "policy": config.policy.name,
         "start": config.start.name,
         "trials": len(scores),
-        **estimate(uas).named("uas_micro"),
+        **estimate(uas).to_fields("uas_micro"),
         "uas_macro": estimate(macro).value,
         "exact_match": estimate(exact).value,
         "paper": row.paper_value,
         "iterations": iterations,
-        "pages": pages_after(config, iterations),
-        "of_start": sum(is_of_start(result) for result in group.results),
+        "pages": count_pages_seen(config, iterations),
+        "of_start": sum(is_start_best(result) for result in group.results),
         "cpu_seconds": group.mean("cpu_seconds"),
     }
 
 
-def is_of_start(result: Result) -> bool:
+def is_start_best(result: Result) -> bool:
     """Whether no policy that was learned did better on validation than the one to begin with, which was chosen then."""
     return result.best_return <= result.initial_return
 
 
-def pages_after(config: Config, iterations: int) -> int:
+def count_pages_seen(config: Config, iterations: int) -> int:
     """The pages that were learned from, those of a supervised start among them."""
     started = config.start.demonstrations if isinstance(config.start, SupervisedStartSettings) else 0
     return started + iterations * config.loop.trajectories
 
 
-def comparisons(groups: Sequence[TrialGroup]) -> list[JsonDict]:
+def compare_groups(groups: Sequence[TrialGroup]) -> list[JsonDict]:
     """AggreVaTeD against all others with the same policy, start and pages; its updates against each other."""
     pairs = [
-        (one, other) for one in groups for other in groups if is_compared(*(g.runs[0].config for g in (one, other)))
+        (one, other) for one in groups for other in groups if is_comparable(*(g.runs[0].config for g in (one, other)))
     ]
-    return [paired(one, other) for one, other in pairs]
+    return [compare_pair(one, other) for one, other in pairs]
 
 
-def is_compared(one: Config, other: Config) -> bool:
+def is_comparable(one: Config, other: Config) -> bool:
     """Reinforcement learning is for who makes the same steps; the regular update is what others are compared to."""
     same = (one.policy.name, one.start.name, one.problem) == (other.policy.name, other.start.name, other.problem)
     if one.method != "aggrevated" or not same:
@@ -85,32 +85,33 @@ def is_compared(one: Config, other: Config) -> bool:
     )
 
 
-def paired(one: TrialGroup, other: TrialGroup) -> JsonDict:
+def compare_pair(one: TrialGroup, other: TrialGroup) -> JsonDict:
     """The differences of UAS, trial by trial: on the same pages, with the same seed."""
     a, b = (np.array([result.more["uas_micro"] for result in group.results]) for group in (one, other))
     return {
         "label": one.label,
         "against": other.label,
-        **paired_difference(a, b).named("difference"),
+        **estimate_paired_difference(a, b).to_fields("difference"),
         "above": int((a > b).sum()),
         "trials": len(a),
-        **probability_of_improvement(a, b).named("improvement"),
+        **estimate_probability_of_improvement(a, b).to_fields("improvement"),
         "each": (a - b).tolist(),
     }
 
 
-def summary(found: Sequence[JsonDict]) -> str:
+def describe_comparisons(found: Sequence[JsonDict]) -> str:
     """How many comparisons with other methods came out which way."""
     others = [one for one in found if not one["against"].startswith("AggreVaTeD")]
     above = sum(one["difference_low"] > 0 for one in others)
     below = sum(one["difference_high"] < 0 for one in others)
     return (
         f"Of {len(others)} comparisons of AggreVaTeD with other methods from the same start, {above} have an interval "
-        f"above 0, {below} one below 0, and {len(others) - above - below} one with 0 in it. {by_rival(others)}"
+        f"above 0, {below} one below 0, and {len(others) - above - below} one with 0 in it. "
+        f"{describe_comparisons_by_method(others)}"
     )
 
 
-def by_rival(found: Sequence[JsonDict]) -> str:
+def describe_comparisons_by_method(found: Sequence[JsonDict]) -> str:
     """The same for each of the other methods."""
     methods = [one["against"].split(",")[0] for one in found]
     sentences = []
@@ -122,46 +123,51 @@ def by_rival(found: Sequence[JsonDict]) -> str:
     return " ".join(sentences)
 
 
-def differences(found: Sequence[JsonDict]) -> list[str]:
+def render_comparisons(found: Sequence[JsonDict]) -> list[str]:
     """The comparisons as a table, and how it is to be read; nothing of none."""
-    return [markdown_table(DIFFERENCES, [compared_cells(one) for one in found]), PAIRED] if found else []
+    return (
+        [format_markdown_table(COMPARISON_HEADER, [format_comparison_row(one) for one in found]), PAIRED_NOTE]
+        if found
+        else []
+    )
 
 
-def compared_cells(one: JsonDict) -> list[str]:
+def format_comparison_row(one: JsonDict) -> list[str]:
     """One line of the differences."""
     interval = f"{one['difference_low']:+.3f} to {one['difference_high']:+.3f}"
     often = f"{one['above']} of {one['trials']}"
     return [one["label"], one["against"], f"**{one['difference']:+.3f}**", interval, often, f"{one['improvement']:.2f}"]
 
 
-def on_validation(metrics: Metrics) -> float:
+def get_validation_uas(metrics: Metrics) -> float:
     return metrics.current_return
 
 
-def on_test(metrics: Metrics) -> float:
+def get_test_uas(metrics: Metrics) -> float:
     return float(metrics.more["test_uas"])
 
 
-def curve(group: TrialGroup, value: Callable[[Metrics], float]) -> Curve:
+def make_uas_curve(group: TrialGroup, value: Callable[[Metrics], float]) -> Curve:
     """A value of the policies that were validated, over the pages seen."""
     trials = [[metrics for metrics in run.metrics() if metrics.more] for run in group.runs]
-    pages = np.array([pages_after(group.runs[0].config, metrics.iteration) for metrics in trials[0]])
+    pages = np.array([count_pages_seen(group.runs[0].config, metrics.iteration) for metrics in trials[0]])
     return Curve(group.label, pages, np.array([[value(metrics) for metrics in trial] for trial in trials]))
 
 
-def curve_facts(group: TrialGroup) -> JsonDict:
+def summarize_curves(group: TrialGroup) -> JsonDict:
     """The same for both kinds of pages, each trial, for JSON."""
-    validation, test = (curve(group, of) for of in (on_validation, on_test))
+    validation, test = (make_uas_curve(group, of) for of in (get_validation_uas, get_test_uas))
     both = {"validation_uas": validation.returns.tolist(), "test_uas": test.returns.tolist()}
     return {"label": group.label, "pages": validation.episodes.tolist(), **both}
 
 
-def baselines(configs: Sequence[Config]) -> list[JsonDict]:
+def compute_baselines(configs: Sequence[Config]) -> list[JsonDict]:
     """What takes no learning, on the test pages of each trial: every head the next symbol, transitions at random."""
-    parsers = [parser_of(config) for config in configs]
+    parsers = [make_test_parser(config) for config in configs]
     real = any(isinstance(config.problem, AlgebraProblemSettings) and config.problem.crohme for config in configs)
     following, chance = (
-        estimate(np.array([of(parser) for parser in parsers])).value for of in (next_symbol_baseline, random_baseline)
+        estimate(np.array([of(parser) for parser in parsers])).value
+        for of in (evaluate_next_symbol_baseline, evaluate_random_baseline)
     )
     return [
         {"label": "always the next head", "uas_micro": following, "paper": None},
@@ -169,21 +175,23 @@ def baselines(configs: Sequence[Config]) -> list[JsonDict]:
     ]
 
 
-def parser_of(config: Config) -> Parser:
+def make_test_parser(config: Config) -> Parser:
     """Of the test pages."""
     world = config.problem
     assert isinstance(world, AlgebraProblemSettings)
     pages = world.split().test
-    return Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[world.transition_system])
+    return Parser(
+        Corpus.from_pages(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[world.transition_system]
+    )
 
 
-def public(config: Config) -> JsonDict:
+def to_public_dict(config: Config) -> JsonDict:
     """The settings, without the place of data on this machine."""
     assert isinstance(config.problem, AlgebraProblemSettings)
     return config.with_settings(crohme=Path(config.problem.crohme).name).to_dict()
 
 
-def cells(row: JsonDict) -> list[str]:
+def format_row(row: JsonDict) -> list[str]:
     """One line of the page's table; what takes no learning has only its UAS."""
     of_paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
     if "trials" not in row:

@@ -13,13 +13,13 @@ from aggrevated.core.errors import DataError
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow, Task
 from aggrevated.training.run_folder import Run, create_or_open
-from aggrevated_experiments.figures import config_of, row_folder_name
+from aggrevated_experiments.figures import make_row_config, make_row_folder_name
 
 SEEDS = (100, 101)  # and data seeds: of no trial
 
 
 @dataclass(frozen=True)
-class Tried:
+class RowTuning:
     """What is tried for one row: its settings as they are, and with changes."""
 
     row: FigureRow
@@ -27,41 +27,41 @@ class Tried:
     runs: Sequence[Sequence[Run]]  # for each of them those of all seeds
 
     @classmethod
-    def of(cls, task: Task, row: FigureRow, changes: Sequence[Mapping[str, Any]], folder: Path) -> Tried:
+    def create(cls, task: Task, row: FigureRow, changes: Sequence[Mapping[str, Any]], folder: Path) -> RowTuning:
         """The runs, with half of the iterations; those that are in the folder already are taken up where they are."""
         runs = []
         for i, changed in enumerate(changes):
             settings = {**row.settings, **changed}
             shorter = replace(row, settings=settings | {"iterations": settings["iterations"] // 2})
-            config = config_of(task, shorter, quick=False)
-            own = folder / f"{row_folder_name(replace(row, settings={}))}-{i}"
+            config = make_row_config(task, shorter, quick=False)
+            own = folder / f"{make_row_folder_name(replace(row, settings={}))}-{i}"
             runs.append([create_or_open(own / f"trial-{j}", config.with_settings(seed=j, data_seed=j)) for j in SEEDS])
         return cls(row, changes, runs)
 
-    def scores(self) -> list[list[float]]:
+    def read_scores(self) -> list[list[float]]:
         """The best UAS on validation pages, of every change with every seed."""
-        return [[found(run) for run in runs] for runs in self.runs]
+        return [[read_best_return(run) for run in runs] for runs in self.runs]
 
-    def chosen(self) -> FigureRow:
+    def choose_row(self) -> FigureRow:
         """The row with the changes that did best on average; of equals the first."""
-        best = int(np.argmax([np.mean(scores) for scores in self.scores()]))
+        best = int(np.argmax([np.mean(scores) for scores in self.read_scores()]))
         return replace(self.row, settings={**self.row.settings, **self.changes[best]})
 
     def to_dict(self, label: str) -> JsonDict:
         """All that was tried, on which seeds, and what came of it."""
-        chosen = self.chosen()
+        chosen = self.choose_row()
         tried = [
             {
                 "settings": {**self.row.settings, **changed},
                 "validation_uas": scores,
-                "pages_after_the_start": pages(runs),
+                "pages_after_the_start": count_pages(runs),
             }
-            for changed, scores, runs in zip(self.changes, self.scores(), self.runs, strict=True)
+            for changed, scores, runs in zip(self.changes, self.read_scores(), self.runs, strict=True)
         ]
         return {"label": label, "seeds": list(SEEDS), "tried": tried, "chosen": dict(chosen.settings)}
 
 
-def found(run: Run) -> float:
+def read_best_return(run: Run) -> float:
     """Of a run that has ended."""
     result = run.result()
     if result is None:
@@ -69,7 +69,7 @@ def found(run: Run) -> float:
     return result.best_return
 
 
-def pages(runs: Sequence[Run]) -> int:
+def count_pages(runs: Sequence[Run]) -> int:
     """How many were learned from."""
     loop = runs[0].config.loop
     return loop.iterations * loop.trajectories

@@ -9,21 +9,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import bootstrap_interval, interquartile_mean
-from aggrevated.plots.learning_curves import BOUND, COLORS, legend_below, save_figure, style_axes
+from aggrevated.core.statistics import bootstrap_interval, compute_interquartile_mean
+from aggrevated.plots.learning_curves import BOUND, COLORS, draw_legend_below, save_figure, style_axes
 
-AXES = {
+AXIS_LABELS = {
     "episodes": "episodes rolled in",
     "simulator_steps": "simulator steps of start, roll-ins and oracle",
     "oracle_queries": "questions to the oracle",
     "cpu_seconds": "CPU seconds, validation among them",
 }
-POINTS = 160
-STYLES = ("-", "--", "-.")
+N_GRID_POINTS = 160
+LINE_STYLES = ("-", "--", "-.")
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodCurves:
     """All trials of one method: what each had spent whenever it was better, and what it earned then."""
 
     label: str
@@ -31,48 +31,50 @@ class Method:
     dotted: bool = False
 
 
-def budgets(methods: Sequence[Method], expert: float, title: str, path: Path, validation: str, measured: str) -> None:
+def plot_budgets(
+    methods: Sequence[MethodCurves], expert: float, title: str, path: Path, validation: str, measured: str
+) -> None:
     """One figure of four panels; `validation` says what it took to choose policies; only the last axis has it."""
     figure = Figure(figsize=(10.8, 8.4), layout="constrained")
     panels = figure.subplots(2, 2, sharey=True).ravel()
     figure.suptitle(f"{title}\n{validation}", fontsize=11)
-    for panel, (name, axis) in zip(panels, AXES.items(), strict=True):
+    for panel, (name, axis) in zip(panels, AXIS_LABELS.items(), strict=True):
         style_axes(panel, xlabel=axis)
         panel.set(xscale="linear" if name == "episodes" else "log")
         for number, method in enumerate(methods):
-            draw(panel, method, name, COLORS[number % len(COLORS)], STYLES[number // len(COLORS)])
+            plot_method(panel, method, name, COLORS[number % len(COLORS)], LINE_STYLES[number // len(COLORS)])
         panel.axhline(expert, color=BOUND, linestyle=(0, (5, 2)), linewidth=1.2, label=f"expert ({expert:.4g})")
     for panel in panels[::2]:
         panel.set(ylabel=f"{measured} of the best policy so far")
     longest = max(len(method.label) for method in methods)
-    legend_below(figure, panels[0], columns=3 if longest < 44 else 2)
+    draw_legend_below(figure, panels[0], columns=3 if longest < 44 else 2)
     save_figure(figure, path)
 
 
-def draw(panel: Axes, method: Method, name: str, colour: str, style: str) -> None:
+def plot_method(panel: Axes, method: MethodCurves, name: str, colour: str, style: str) -> None:
     """One method in one panel; nothing of one that has no such cost."""
     most = max(trial[name][-1] for trial in method.trials)
     if not most:
         return
-    grid = points(method, name, most)
-    values = np.array([at(grid, trial[name], trial["best_return"]) for trial in method.trials])
+    grid = make_grid(method, name, most)
+    values = np.array([resample_returns(grid, trial[name], trial["best_return"]) for trial in method.trials])
     width = 2.2 if method.label.startswith("AggreVaTeD") else 1.3
     line = ":" if method.dotted else style
-    panel.plot(grid, interquartile_mean(values), line, color=colour, linewidth=width, label=method.label)
+    panel.plot(grid, compute_interquartile_mean(values), line, color=colour, linewidth=width, label=method.label)
     if len(values) > 1:
         low, high = bootstrap_interval(values)
         panel.fill_between(grid, low, high, color=colour, alpha=0.12, linewidth=0)
 
 
-def points(method: Method, name: str, most: float) -> Array:
+def make_grid(method: MethodCurves, name: str, most: float) -> Array:
     """Where it is drawn: evenly over episodes, elsewhere from the first cost on, evenly in powers."""
     if name == "episodes":
-        return np.linspace(0.0, most, POINTS)
+        return np.linspace(0.0, most, N_GRID_POINTS)
     least = min(value for trial in method.trials for value in trial[name] if value > 0)
-    return np.geomspace(least, most, POINTS)
+    return np.geomspace(least, most, N_GRID_POINTS)
 
 
-def at(grid: Array, costs: Sequence[float], returns: Sequence[float]) -> Array:
+def resample_returns(grid: Array, costs: Sequence[float], returns: Sequence[float]) -> Array:
     """The best return so far when so much had been spent; before the first policy was known, its own."""
     places = np.searchsorted(np.array(costs), grid * (1 + 1e-12), side="right") - 1
     return np.asarray(np.array(returns)[np.maximum(places, 0)])

@@ -13,12 +13,12 @@ from aggrevated.core.arrays import Array
 from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_axes
 
 MARKERS = ("o", "s", "D", "v", "P", "X", "h", "<")
-NEVER = "^"  # of what was not reached within the budget
+NEVER_MARKER = "^"  # of what was not reached within the budget
 # a line of the legend, and the styles of the others
-EXPERT = "expert"
-THEORY = ("-.", ":")
-APART = 0.012  # between two methods at the same case, in shares of the axis
-BEYOND = 300.0  # times the largest number that was measured: higher, no theory is drawn
+EXPERT_LABEL = "expert"
+THEORY_STYLES = ("-.", ":")
+METHOD_OFFSET = 0.012  # between two methods at the same case, in shares of the axis
+MAX_THEORY_RATIO = 300.0  # times the largest number that was measured: higher, no theory is drawn
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,16 @@ def plot_method_comparison(
     axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
     figure.suptitle(title)
     for place, panel in zip(axes, panels, strict=True):
-        draw(place, panel, x)
+        plot_panel(place, panel, x)
         place.xaxis.set_major_locator(FixedLocator(list(x)))
         place.xaxis.set_minor_locator(NullLocator())
         place.set_xticklabels(labels)
         style_axes(place, xlabel=xlabel, ylabel=panel.ylabel)
-    gather_legend(figure, axes)
+    add_shared_legend(figure, axes)
     save_figure(figure, path)
 
 
-def gather_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+def add_shared_legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """One legend of all panels below them, each line once."""
     both = [pair for place in axes for pair in zip(*place.get_legend_handles_labels(), strict=True)]
     handles = {label: handle for handle, label in reversed(both)}
@@ -72,7 +72,7 @@ def gather_legend(figure: Figure, axes: Sequence[Axes]) -> None:
     figure.legend(handles=shown, labels=order, frameon=False, loc="outside lower center", ncols=columns)
 
 
-def draw(axes: Axes, panel: Panel, x: Array) -> None:
+def plot_panel(axes: Axes, panel: Panel, x: Array) -> None:
     """All of one panel."""
     if panel.log:
         axes.set_yscale("log")
@@ -80,16 +80,16 @@ def draw(axes: Axes, panel: Panel, x: Array) -> None:
     middle = (len(panel.series) - 1) / 2
     never = False
     for number, series in enumerate(panel.series):
-        shifted = x + (number - middle) * APART * span
-        never |= draw_series(axes, series, shifted, panel, number)
+        shifted = x + (number - middle) * METHOD_OFFSET * span
+        never |= plot_series(axes, series, shifted, panel, number)
     if never:
-        axes.plot([], [], NEVER, color="#6B7280", linestyle="none", label="not reached within the budget")
+        axes.plot([], [], NEVER_MARKER, color="#6B7280", linestyle="none", label="not reached within the budget")
     for number, (label, y) in enumerate(panel.lines.items()):
-        style = "--" if label == EXPERT else THEORY[number % len(THEORY)]
-        axes.plot(x, within(y, panel), style, color=BOUND, linewidth=1.4, label=label, zorder=1)
+        style = "--" if label == EXPERT_LABEL else THEORY_STYLES[number % len(THEORY_STYLES)]
+        axes.plot(x, mask_theory_line(y, panel), style, color=BOUND, linewidth=1.4, label=label, zorder=1)
 
 
-def draw_series(axes: Axes, series: Series, x: Array, panel: Panel, number: int) -> bool:
+def plot_series(axes: Axes, series: Series, x: Array, panel: Panel, number: int) -> bool:
     """One method: the line through what was reached, intervals, every trial; whether something was not reached."""
     colour = COLORS[number % len(COLORS)]
     marker = MARKERS[number % len(MARKERS)]
@@ -105,19 +105,21 @@ def draw_series(axes: Axes, series: Series, x: Array, panel: Panel, number: int)
     axes.plot(x, together, style, color=colour, marker=marker, markersize=5, linewidth=1.8, label=series.label)
     axes.plot(x[apart], line[apart], marker, color=colour, markersize=5)
     never = np.isinf(series.value)
-    axes.plot(x[never], top[never], NEVER, color=colour, markersize=8, markerfacecolor="none", markeredgewidth=1.6)
+    axes.plot(
+        x[never], top[never], NEVER_MARKER, color=colour, markersize=8, markerfacecolor="none", markeredgewidth=1.6
+    )
     for trial in series.trials.T:
         there = np.isfinite(trial)
         axes.plot(x[there], trial[there], ".", color=colour, markersize=3, alpha=0.5)
         missed = np.isinf(trial) & reached
-        axes.plot(x[missed], top[missed], NEVER, color=colour, markersize=4, alpha=0.6)
+        axes.plot(x[missed], top[missed], NEVER_MARKER, color=colour, markersize=4, alpha=0.6)
     return bool(np.isinf(series.trials).any() or never.any())
 
 
-def within(y: Array, panel: Panel) -> Array:
+def mask_theory_line(y: Array, panel: Panel) -> Array:
     """A line of theory as far as it is near to what was measured; higher, it would flatten all else."""
     if not panel.log:
         return y
     tops = [panel.limit] if panel.limit is not None else [series.high for series in panel.series]
     known = np.concatenate([top[np.isfinite(top)] for top in tops])
-    return np.where(y <= BEYOND * known.max(), y, np.nan) if len(known) else y
+    return np.where(y <= MAX_THEORY_RATIO * known.max(), y, np.nan) if len(known) else y

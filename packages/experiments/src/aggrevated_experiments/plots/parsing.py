@@ -7,10 +7,18 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from aggrevated.plots.learning_curves import BOUND, COLORS, Curve, legend_below, plot_curve, save_figure, style_axes
+from aggrevated.plots.learning_curves import (
+    BOUND,
+    COLORS,
+    Curve,
+    draw_legend_below,
+    plot_curve,
+    save_figure,
+    style_axes,
+)
 
 
-def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title: str, path: Path) -> None:
+def plot_scores(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title: str, path: Path) -> None:
     """A line for each row: UAS as a bar with its interval, every trial a dot, the paper's number a hollow diamond."""
     figure = Figure(figsize=(8.6, 1.1 + 0.3 * len(rows)), layout="constrained")
     axes = figure.subplots()
@@ -40,7 +48,7 @@ def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title:
     save_figure(figure, path)
 
 
-def curves_on_both(panels: Sequence[Sequence[Curve]], path: Path) -> None:
+def plot_validation_and_test_curves(panels: Sequence[Sequence[Curve]], path: Path) -> None:
     """Validation on the left, test on the right; the expert is the dashed line."""
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
     both = figure.subplots(1, 2, sharey=True)
@@ -50,5 +58,5 @@ def curves_on_both(panels: Sequence[Sequence[Curve]], path: Path) -> None:
         axes.axhline(1.0, color=BOUND, linestyle="--", linewidth=1.4, label="expert")
         style_axes(axes, title=f"{title} pages", xlabel="pages seen, with the start")
     both[0].set_ylabel("UAS of the current policy")
-    legend_below(figure, both[0], columns=3)
+    draw_legend_below(figure, both[0], columns=3)
     save_figure(figure, path)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_axes
 
 
-def reliability_diagram(
+def plot_reliability_diagram(
     groups: Mapping[str, tuple[Sequence[Sequence[float]], float]], title: str, path: Path, what: str = "arcs"
 ) -> None:
     """A panel for each group of pages: bins of (sureness, share that is right, how many), and its calibration error.

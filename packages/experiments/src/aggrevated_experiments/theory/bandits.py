@@ -11,13 +11,13 @@ from aggrevated_experiments.theory.study import Recorder, Regret
 Bonus = Callable[[Array, int, int], Array]  # from pulls of an arm, arms and rounds to the width of its interval
 
 
-def ucb1(pulls: Array, arms: int, rounds: int) -> Array:
+def compute_ucb1_bonus(pulls: Array, arms: int, rounds: int) -> Array:
     """UCB1's, with the number of rounds known: √(2 ln N / n_i)."""
     width: Array = np.sqrt(2 * np.log(rounds) / pulls)
     return width
 
 
-def moss(pulls: Array, arms: int, rounds: int) -> Array:
+def compute_moss_bonus(pulls: Array, arms: int, rounds: int) -> Array:
     """MOSS's, minimax optimal: √(max(ln(N / (L n_i)), 0) / n_i)."""
     return np.sqrt(np.maximum(np.log(rounds / (arms * pulls)), 0.0) / pulls)
 
@@ -31,12 +31,12 @@ class Round:
     regret: Array  # [trials]: of the arm's mean
 
 
-def index_policy(means: Array, rounds: int, bonus: Bonus, label: str, seed: int, scale: float = 1.0) -> Regret:
-    """The regret of pulling the arm of least index, as `pulling` does."""
+def run_index_policy(means: Array, rounds: int, bonus: Bonus, label: str, seed: int, scale: float = 1.0) -> Regret:
+    """The regret of pulling the arm of least index, as `pull_arms` does."""
     recorder = Recorder(len(means), rounds)
     for n, one in enumerate(pull_arms(means, rounds, bonus, seed, scale), 1):
         recorder.add(n, one.regret)
-    return recorder.regret(label, learns_from_expert=False)
+    return recorder.make_regret(label, learns_from_expert=False)
 
 
 def pull_arms(means: Array, rounds: int, bonus: Bonus, seed: int, scale: float = 1.0) -> Iterator[Round]:

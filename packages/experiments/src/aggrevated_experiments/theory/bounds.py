@@ -7,23 +7,23 @@ from aggrevated.core.arrays import Array
 DELTA = 0.05  # a bound that holds with probability 1 − δ
 
 
-def special_upper(depth: int, episodes: Array, worst: float = 1.0) -> Array:
+def compute_special_upper_bound(depth: int, episodes: Array, worst: float = 1.0) -> Array:
     """Theorem special_upper: (K − 1) times the worst regret of an episode, whatever N is."""
     return np.minimum(episodes, depth - 1) * worst
 
 
-def special_lower(leaves: int, gap: float, episodes: Array) -> Array:
+def compute_special_lower_bound(leaves: int, gap: float, episodes: Array) -> Array:
     """Theorem special_lower: what no RL algorithm stays below in the mean over the instances with one good leaf.
 
     gap · n (1 − 1/L − ½ √(−(n/L) ln(1 − 4 gap²))): the lower bound of bandits (Auer et al. 2002) before its gap is
-    chosen. It is of order √(LN) for the gap of `experiments.hard_gap`, and never falls with n.
+    chosen. It is of order √(LN) for the gap of `experiments.compute_hard_gap`, and never falls with n.
     """
     found = 0.5 * np.sqrt(-(episodes / leaves) * np.log(1 - 4 * gap**2))
     bound: Array = np.maximum.accumulate(gap * episodes * np.maximum(1 - 1 / leaves - found, 0.0))
     return bound
 
 
-def half_and_growing(at_the_end: float, episodes: Array) -> Array:
+def compute_growing_bound(at_the_end: float, episodes: Array) -> Array:
     """EG's bound after n of N episodes, with the step that is best for N: B/2 (1 + n/N), and so B at the end.
 
     The lemma says ln(d)/μ + μ/2 Σ …: the first half is there from the beginning, the second grows with n.
@@ -32,28 +32,28 @@ def half_and_growing(at_the_end: float, episodes: Array) -> Array:
     return bound
 
 
-def special_lower_noisy(depth: int, episodes: Array, largest: float = 1.0) -> Array:
+def compute_special_lower_noisy_bound(depth: int, episodes: Array, largest: float = 1.0) -> Array:
     """Theorem special_lower_noisy: D l_max (√(2 ln L N) + 4 √(ln(2/δ) N)), with D = K − 1 decisions and L = 2^D.
 
     The paper writes √(ln S N) for the first root; the lemma that it rests on gives √(2 ln L N).
     """
     decisions = depth - 1
-    first = half_and_growing(float(np.sqrt(2 * decisions * np.log(2) * episodes[-1])), episodes)
+    first = compute_growing_bound(float(np.sqrt(2 * decisions * np.log(2) * episodes[-1])), episodes)
     bound: Array = decisions * largest * (first + 4 * np.sqrt(np.log(2 / DELTA) * episodes))
     return bound
 
 
-def upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
+def compute_upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
     """Theorem upper_bound: H Q_max √(2 S ln A N), for exact Q* and infinitely many roll-ins."""
     at_the_end = horizon * largest * float(np.sqrt(2 * states * np.log(actions) * episodes[-1]))
-    return half_and_growing(at_the_end, episodes)
+    return compute_growing_bound(at_the_end, episodes)
 
 
-def noisy_upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
+def compute_noisy_upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
     """The same with one roll-in and Q̃ in [0, H]: √(H Q_max) for Q_max, since E[Q̃²] ≤ H Q*, and a martingale term.
 
     That is 4 H l √(ln(2/δ) N) as in the proof for the tree, with l = H, the largest Q̃.
     """
-    first = upper_bound(horizon, float(np.sqrt(horizon * largest)), states, actions, episodes)
+    first = compute_upper_bound(horizon, float(np.sqrt(horizon * largest)), states, actions, episodes)
     bound: Array = first + 4 * horizon * horizon * np.sqrt(np.log(2 / DELTA) * episodes)
     return bound

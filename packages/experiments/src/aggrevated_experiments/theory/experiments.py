@@ -6,125 +6,129 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.simulators.tabular import make_random_mdps, optimal_q
+from aggrevated.simulators.tabular import compute_optimal_q, make_random_mdps
 from aggrevated.updates import Update
 from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.regular import RegularUpdate
 from aggrevated_experiments.theory import bounds, finite_mdp, one_step, tree
-from aggrevated_experiments.theory.bandits import Bonus, index_policy, moss, ucb1
-from aggrevated_experiments.theory.study import Growth, Regret, Study, TuningTrial, fit_slope, recorded_episodes
-from aggrevated_experiments.theory.tuning import Tunable, choose_setting, settings_to_plot, tune
-from aggrevated_experiments.theory.ucbvi import ucbvi
+from aggrevated_experiments.theory.bandits import Bonus, compute_moss_bonus, compute_ucb1_bonus, run_index_policy
+from aggrevated_experiments.theory.study import Growth, Regret, Study, TuningTrial, fit_slope, list_recorded_episodes
+from aggrevated_experiments.theory.tuning import Tunable, choose_setting, list_plotted_settings, tune
+from aggrevated_experiments.theory.ucbvi import run_ucbvi
 
 # for Theorem special_upper: all depths from 2 on
 RANDOM_TREES = 1000
-DEEPEST = 16
+MAX_RANDOM_TREE_DEPTH = 16
 UCB1_BONUS = 0.25  # of its own, in the game
-STEPS = (1.0, 10.0, 100.0, 1000.0)  # times the theorem's
-BONUSES = (1.0, 0.3, 0.1, 0.03)  # times the theorem's, closer together: what is best lies between
+STEP_FACTORS = (1.0, 10.0, 100.0, 1000.0)  # times the theorem's
+BONUS_FACTORS = (1.0, 0.3, 0.1, 0.03)  # times the theorem's, closer together: what is best lies between
 RATES = (0.03, 0.1, 0.3, 1.0)  # of Adam, and δ_KL: no theorem says any
 
 
-def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
+def run_tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
     leaves = 2 ** (depth - 1)
-    gap = hard_gap(depth, episodes)
-    points = recorded_episodes(episodes)
-    algorithms = on_hard_trees(depth, episodes, trials)
+    gap = compute_hard_gap(depth, episodes)
+    points = list_recorded_episodes(episodes)
+    algorithms = make_hard_tree_tunables(depth, episodes, trials)
     tried = [one for algorithm in algorithms for one in tune(algorithm, seed)]
-    leader = led(depth, episodes, trials, seed)
-    regrets = [*all_shown(algorithms, tried, seed), leader]
+    leader = run_leader_on_hard_trees(depth, episodes, trials, seed)
+    regrets = [*run_plotted_settings(algorithms, tried, seed), leader]
 
-    def growing(depth: int, episodes: int) -> list[Regret]:
-        return tuned_or_imitating(on_hard_trees(depth, episodes, trials), tried, seed)
+    def run_growth(depth: int, episodes: int) -> list[Regret]:
+        return run_growth_settings(make_hard_tree_tunables(depth, episodes, trials), tried, seed)
 
     depths = [d for d in range(depth - 6, depth + 1, 2) if d >= 4]
-    fewer = [*halvings(episodes, least=2 * leaves), episodes]
-    in_n = {n: growing(depth, n) for n in fewer}
-    in_s = {2**d - 1: growing(d, episodes) for d in depths}
+    fewer = [*list_halvings(episodes, least=2 * leaves), episodes]
+    in_n = {n: run_growth(depth, n) for n in fewer}
+    in_s = {2**d - 1: run_growth(d, episodes) for d in depths}
     last = {regret.label: float(regret.last.mean()) for regret in regrets}
     best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
     imitator = algorithms[-1].algorithm
-    bandit = best_of(tried, [one.algorithm for one in algorithms[:-1]])
+    bandit = choose_best_label(tried, [one.algorithm for one in algorithms[:-1]])
     return Study(
         "tree",
         f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
         {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed},
         points,
         tuple(regrets),
-        bounds.special_upper(depth, points, gap),
+        bounds.compute_special_upper_bound(depth, points, gap),
         "Theorem special_upper, (K−1)·gap",
         (leader.label,),
-        (*growth("N", in_n), *growth("S", in_s)),
-        bounds.special_lower(leaves, gap, points),
+        (*compute_growths("N", in_n), *compute_growths("S", in_s)),
+        bounds.compute_special_lower_bound(leaves, gap, points),
         "Theorem special_lower: no RL below, in the mean",
         gap * points * (1 - 1 / leaves),
-        ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[leader.label]) | on_random_trees(depth, seed),
+        make_ratio_entry("ratio_of_best_rl_to_aggrevate", best_rl, last[leader.label])
+        | summarize_random_trees(depth, seed),
         tuple(tried),
-        against(bandit, imitator, choose_setting(tried, imitator).label, leader.label),
+        make_comparison_pairs(bandit, imitator, choose_setting(tried, imitator).label, leader.label),
     )
 
 
-def on_hard_trees(depth: int, episodes: int, trials: int) -> list[Tunable]:
+def make_hard_tree_tunables(depth: int, episodes: int, trials: int) -> list[Tunable]:
     """Two bandits over leaves, and AggreVaTeD, on the instances with one good leaf."""
 
-    def trees(seed: int) -> tree.Trees:
-        return tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+    def make_trees(seed: int) -> tree.Trees:
+        return tree.make_hard_trees(trials, depth, compute_hard_gap(depth, episodes), seed)
 
-    def bandit(bonus: Bonus, label: str) -> Tunable:
+    def make_bandit(bonus: Bonus, label: str) -> Tunable:
         return Tunable(
-            label, "bonus ×", BONUSES, lambda seed, x: index_policy(trees(seed).means, episodes, bonus, "", seed, x)
+            label,
+            "bonus ×",
+            BONUS_FACTORS,
+            lambda seed, x: run_index_policy(make_trees(seed).means, episodes, bonus, "", seed, x),
         )
 
-    def imitation(seed: int, step: float) -> Regret:
-        return tree.exponentiated_gradient(trees(seed), episodes, seed, step=step)
+    def run_imitation(seed: int, step: float) -> Regret:
+        return tree.run_exponentiated_gradient(make_trees(seed), episodes, seed, step=step)
 
     label = "AggreVaTeD, EG over base policies, noisy Q*"
     return [
-        bandit(ucb1, "UCB1 over leaves"),
-        bandit(moss, "MOSS over leaves"),
-        Tunable(label, "step ×", STEPS, imitation),
+        make_bandit(compute_ucb1_bonus, "UCB1 over leaves"),
+        make_bandit(compute_moss_bonus, "MOSS over leaves"),
+        Tunable(label, "step ×", STEP_FACTORS, run_imitation),
     ]
 
 
-def led(depth: int, episodes: int, trials: int, seed: int) -> Regret:
+def run_leader_on_hard_trees(depth: int, episodes: int, trials: int, seed: int) -> Regret:
     """AggreVaTe, which has nothing to tune, on the same instances."""
-    trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
-    return tree.follow_the_leader(trees, episodes, seed)[0]
+    trees = tree.make_hard_trees(trials, depth, compute_hard_gap(depth, episodes), seed)
+    return tree.run_follow_the_leader(trees, episodes, seed)[0]
 
 
-def all_shown(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
+def run_plotted_settings(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
     """Each algorithm as its theorem has it, and as it was tuned."""
-    return [one.regret(seed, value) for one in algorithms for value in settings_to_plot(one, tried)]
+    return [one.run_setting(seed, value) for one in algorithms for value in list_plotted_settings(one, tried)]
 
 
-def tuned_or_imitating(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
+def run_growth_settings(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
     """Each as it was tuned, and those that imitate as their theorem has them, too."""
     shown = []
     for one in algorithms:
-        settings = settings_to_plot(one, tried)
-        shown += [one.regret(seed, value) for value in (settings if one.what == "step ×" else settings[-1:])]
+        settings = list_plotted_settings(one, tried)
+        shown += [one.run_setting(seed, value) for value in (settings if one.what == "step ×" else settings[-1:])]
     return shown
 
 
-def best_of(tried: Sequence[TuningTrial], algorithms: Iterable[str]) -> str:
+def choose_best_label(tried: Sequence[TuningTrial], algorithms: Iterable[str]) -> str:
     """The label of the one with the least regret in tuning, tuned."""
     return min((choose_setting(tried, algorithm) for algorithm in algorithms), key=lambda one: one.regret).label
 
 
-def against(rl: str, *imitators: str) -> tuple[tuple[str, str], ...]:
+def make_comparison_pairs(rl: str, *imitators: str) -> tuple[tuple[str, str], ...]:
     """Each of these and RL."""
     return tuple((imitator, rl) for imitator in dict.fromkeys(imitators))
 
 
-def hard_gap(depth: int, episodes: int) -> float:
+def compute_hard_gap(depth: int, episodes: int) -> float:
     """½ √(L/N), and below 1/2: the order at which bandits are hardest."""
     return min(0.49, 0.5 * float(np.sqrt(2 ** (depth - 1) / episodes)))
 
 
-def on_random_trees(depth: int, seed: int) -> dict[str, Any]:
+def summarize_random_trees(depth: int, seed: int) -> dict[str, Any]:
     """Facts of Theorem special_upper on trees of all depths from 2 on: AggreVaTe needs at most K − 1 episodes."""
-    found = {d: slowest(d, seed) for d in range(2, max(depth, DEEPEST) + 1)}
+    found = {d: run_leader_on_random_trees(d, seed) for d in range(2, max(depth, MAX_RANDOM_TREE_DEPTH) + 1)}
     return {
         "random_trees": RANDOM_TREES,
         "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
@@ -134,43 +138,45 @@ def on_random_trees(depth: int, seed: int) -> dict[str, Any]:
     }
 
 
-def slowest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
+def run_leader_on_random_trees(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
     """(the most episodes until AggreVaTe reaches the best leaf, its mean regret) on random trees and first policies."""
     found = []
     regret = []
     for part in range(RANDOM_TREES // batch):
-        trees = tree.uniform_leaves(batch, depth, seed + 1000 * part)
-        one, after = tree.follow_the_leader(trees, depth, seed + 1000 * part + 1)
+        trees = tree.make_random_trees(batch, depth, seed + 1000 * part)
+        one, after = tree.run_follow_the_leader(trees, depth, seed + 1000 * part + 1)
         found.append(after.max())
         regret.append(one.curve[:, -1].mean())
     return int(max(found)), float(np.mean(regret))
 
 
-def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
+def run_tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem special_lower_noisy: Q̃ by roll-outs of π*, one good leaf, better by 1/4."""
     gap = 0.25
-    points = recorded_episodes(episodes)
+    points = list_recorded_episodes(episodes)
 
-    def all_on(depth: int, episodes: int) -> list[Regret]:
-        trees = tree.one_good_leaf(trials, depth, gap, seed)
+    def run_all(depth: int, episodes: int) -> list[Regret]:
+        trees = tree.make_hard_trees(trials, depth, gap, seed)
         return [
-            tree.exponentiated_gradient(trees, episodes, seed, rollouts),
-            tree.exponentiated_gradient(trees, episodes, seed, rollouts, per_node=True),
+            tree.run_exponentiated_gradient(trees, episodes, seed, rollouts),
+            tree.run_exponentiated_gradient(trees, episodes, seed, rollouts, per_node=True),
         ]
 
-    regrets = all_on(depth, episodes)
+    regrets = run_all(depth, episodes)
     depths = [d for d in range(depth - 8, depth, 2) if d >= 4]
-    in_s = {2**d - 1: all_on(d, episodes) for d in depths} | {2**depth - 1: regrets}
-    in_n = {n: all_on(depth, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
-    growths = (*growth("N", in_n), *growth("S", in_s))
-    of_ln_s = {g.label: round(fit_slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.of == "S"}
+    in_s = {2**d - 1: run_all(d, episodes) for d in depths} | {2**depth - 1: regrets}
+    in_n = {n: run_all(depth, n) for n in list_halvings(episodes, least=100)} | {episodes: regrets}
+    growths = (*compute_growths("N", in_n), *compute_growths("S", in_s))
+    of_ln_s = {
+        g.label: round(fit_slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.quantity == "S"
+    }
     return Study(
         "tree-noisy",
         f"The tree with noisy Q*, depth {depth} (S = {2**depth - 1:,})",
         {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed, "rollouts": rollouts, "gap": gap},
         points,
         tuple(regrets),
-        bounds.special_lower_noisy(depth, points),
+        bounds.compute_special_lower_noisy_bound(depth, points),
         "Theorem special_lower_noisy, δ = 0.05",
         tuple(regret.label for regret in regrets),
         growths,
@@ -178,125 +184,133 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
     )
 
 
-def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
+def run_mdp_study(
+    states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int
+) -> Study:
     """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
-    points = recorded_episodes(episodes)
-    largest = float(optimal_q(*make_random_mdps(trials, states, actions, seed)[:2], horizon).max())
+    points = list_recorded_episodes(episodes)
+    largest = float(compute_optimal_q(*make_random_mdps(trials, states, actions, seed)[:2], horizon).max())
 
-    def imitators(states: int, episodes: int) -> tuple[Tunable, Tunable]:
-        return with_an_expert(trials, states, actions, horizon, episodes, rollouts)
+    def make_imitators(states: int, episodes: int) -> tuple[Tunable, Tunable]:
+        return make_expert_tunables(trials, states, actions, horizon, episodes, rollouts)
 
-    exact, noisy = with_expert = imitators(states, episodes)
-    without = without_an_expert(trials, states, actions, horizon, episodes)
+    exact, noisy = with_expert = make_imitators(states, episodes)
+    without = make_rl_tunables(trials, states, actions, horizon, episodes)
     tried = [one for algorithm in (*with_expert, *without) for one in tune(algorithm, seed)]
-    imitating = all_shown(with_expert, tried, seed)
+    imitating = run_plotted_settings(with_expert, tried, seed)
     sizes = [s for s in (states // 4, states // 2) if s >= 2]
-    fewer = halvings(episodes, least=500, times=3)
-    in_n = {n: all_shown(imitators(states, n), tried, seed) for n in fewer} | {episodes: imitating}
-    in_s = {s: all_shown(imitators(s, episodes), tried, seed) for s in sizes} | {states: imitating}
-    exact_bound = bounds.upper_bound(horizon, largest, states, actions, points)
-    rl = best_of(tried, [one.algorithm for one in without])
+    fewer = list_halvings(episodes, least=500, times=3)
+    in_n = {n: run_plotted_settings(make_imitators(states, n), tried, seed) for n in fewer} | {episodes: imitating}
+    in_s = {s: run_plotted_settings(make_imitators(s, episodes), tried, seed) for s in sizes} | {states: imitating}
+    exact_bound = bounds.compute_upper_bound(horizon, largest, states, actions, points)
+    rl = choose_best_label(tried, [one.algorithm for one in without])
     settings = {"states": states, "actions": actions, "horizon": horizon, "episodes": episodes}
     return Study(
         "mdp",
         f"Random MDPs, S = {states}, A = {actions}, H = {horizon}",
         {**settings, "trials": trials, "seed": seed, "rollouts": rollouts},
         points,
-        (*imitating, *all_shown(without, tried, seed)),
-        bounds.noisy_upper_bound(horizon, largest, states, actions, points),
+        (*imitating, *run_plotted_settings(without, tried, seed)),
+        bounds.compute_noisy_upper_bound(horizon, largest, states, actions, points),
         "Theorem upper_bound with noisy Q*, δ = 0.05",
         (exact.algorithm, noisy.algorithm),
-        (*growth("N", in_n), *growth("S", in_s)),
+        (*compute_growths("N", in_n), *compute_growths("S", in_s)),
         more={"largest_ratio_of_exact_to_exact_bound": float((imitating[0].curve / exact_bound).max())},
         tuning=tuple(tried),
-        compared=(
-            *against(rl, noisy.algorithm, choose_setting(tried, noisy.algorithm).label),
-            *against(rl, exact.algorithm, choose_setting(tried, exact.algorithm).label),
-            *against(without[0].algorithm, noisy.algorithm),
+        compared_labels=(
+            *make_comparison_pairs(rl, noisy.algorithm, choose_setting(tried, noisy.algorithm).label),
+            *make_comparison_pairs(rl, exact.algorithm, choose_setting(tried, exact.algorithm).label),
+            *make_comparison_pairs(without[0].algorithm, noisy.algorithm),
         ),
     )
 
 
-def with_an_expert(
+def make_expert_tunables(
     trials: int, states: int, actions: int, horizon: int, episodes: int, rollouts: int
 ) -> tuple[Tunable, Tunable]:
     """AggreVaTeD with exact and with noisy Q*."""
 
-    def exact(seed: int, step: float) -> Regret:
-        return finite_mdp.exact(make_random_mdps(trials, states, actions, seed), horizon, episodes, step)
+    def run_exact(seed: int, step: float) -> Regret:
+        return finite_mdp.run_with_exact_q(make_random_mdps(trials, states, actions, seed), horizon, episodes, step)
 
-    def noisy(seed: int, step: float) -> Regret:
+    def run_noisy(seed: int, step: float) -> Regret:
         mdps = make_random_mdps(trials, states, actions, seed)
-        return finite_mdp.sampled(mdps, horizon, episodes, seed, finite_mdp.rolled_out(mdps, rollouts), "", step)
+        return finite_mdp.run_with_sampled_q(
+            mdps, horizon, episodes, seed, finite_mdp.make_rollout_noise(mdps, rollouts), "", step
+        )
 
     return (
-        Tunable("AggreVaTeD, EG, exact Q*", "step ×", STEPS, exact),
-        Tunable("AggreVaTeD, EG, noisy Q*", "step ×", STEPS, noisy),
+        Tunable("AggreVaTeD, EG, exact Q*", "step ×", STEP_FACTORS, run_exact),
+        Tunable("AggreVaTeD, EG, noisy Q*", "step ×", STEP_FACTORS, run_noisy),
     )
 
 
-def without_an_expert(trials: int, states: int, actions: int, horizon: int, episodes: int) -> list[Tunable]:
+def make_rl_tunables(trials: int, states: int, actions: int, horizon: int, episodes: int) -> list[Tunable]:
     """Reinforcement learning on the same MDPs: UCBVI, REINFORCE and TNPG."""
 
-    def optimist(seed: int, bonus: float) -> Regret:
-        return ucbvi(make_random_mdps(trials, states, actions, seed), horizon, episodes, seed, bonus)
+    def run_optimist(seed: int, bonus: float) -> Regret:
+        return run_ucbvi(make_random_mdps(trials, states, actions, seed), horizon, episodes, seed, bonus)
 
-    def gradient(update: Callable[[float], Update]) -> Callable[[int, float], Regret]:
+    def make_gradient_runner(update: Callable[[float], Update]) -> Callable[[int, float], Regret]:
         def run(seed: int, setting: float) -> Regret:
             mdps = make_random_mdps(trials, states, actions, seed)
-            return finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: update(setting), "", k=50)
+            return finite_mdp.run_policy_gradient(mdps, horizon, episodes, seed, lambda: update(setting), "", k=50)
 
         return run
 
     return [
-        Tunable("UCBVI", "bonus ×", BONUSES, optimist),
-        Tunable("REINFORCE", "rate", RATES, gradient(RegularUpdate), has_theorem=False),
-        Tunable("TNPG", "δ_KL", RATES, gradient(lambda delta: NaturalUpdate(delta, 1.0)), has_theorem=False),
+        Tunable("UCBVI", "bonus ×", BONUS_FACTORS, run_optimist),
+        Tunable("REINFORCE", "rate", RATES, make_gradient_runner(RegularUpdate), has_theorem=False),
+        Tunable(
+            "TNPG", "δ_KL", RATES, make_gradient_runner(lambda delta: NaturalUpdate(delta, 1.0)), has_theorem=False
+        ),
     ]
 
 
-def lower_bound_study(states: int, actions: int, episodes: int, trials: int, seed: int) -> Study:
+def run_lower_bound_study(states: int, actions: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorem lower_bound: H = 1, one good action in every state, better by ½√(S ln A / N)."""
-    points = recorded_episodes(episodes)
+    points = list_recorded_episodes(episodes)
 
-    def regret(states: int, episodes: int) -> list[Regret]:
-        gap = one_step.hard_gap(states, actions, episodes)
-        return [one_step.exponentiated_gradient(trials, states, actions, episodes, gap, seed)]
+    def run_instances(states: int, episodes: int) -> list[Regret]:
+        gap = one_step.compute_hard_gap(states, actions, episodes)
+        return [one_step.run_exponentiated_gradient(trials, states, actions, episodes, gap, seed)]
 
-    regrets = regret(states, episodes)
-    gap = one_step.hard_gap(states, actions, episodes)
-    in_n = {n: regret(states, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
-    in_s = {s: regret(s, episodes) for s in (states // 8, states // 4, states // 2) if s >= 2} | {states: regrets}
+    regrets = run_instances(states, episodes)
+    gap = one_step.compute_hard_gap(states, actions, episodes)
+    in_n = {n: run_instances(states, n) for n in list_halvings(episodes, least=100)} | {episodes: regrets}
+    in_s = {s: run_instances(s, episodes) for s in (states // 8, states // 4, states // 2) if s >= 2} | {
+        states: regrets
+    }
     at_the_end = float(regrets[0].curve[:, -1].mean())
-    lower = one_step.no_algorithm_below(states, actions, episodes, gap)[points - 1]
+    lower = one_step.compute_fano_lower_bound(states, actions, episodes, gap)[points - 1]
     return Study(
         "lower-bound",
         f"One step, S = {states}, A = {actions}",
         {"states": states, "actions": actions, "episodes": episodes, "trials": trials, "seed": seed, "gap": gap},
         points,
         tuple(regrets),
-        bounds.upper_bound(1, 1.0, states, actions, points),
+        bounds.compute_upper_bound(1, 1.0, states, actions, points),
         "Theorem upper_bound with H = 1",
         (regrets[0].label,),
-        (*growth("N", in_n), *growth("S", in_s)),
+        (*compute_growths("N", in_n), *compute_growths("S", in_s)),
         lower,
         "Theorem lower_bound: no algorithm below, by Fano",
         gap * points * (1 - 1 / actions),
-        {"lower_bound": float(lower[-1])} | ratio("regret_over_lower_bound", at_the_end, float(lower[-1])),
+        {"lower_bound": float(lower[-1])} | make_ratio_entry("regret_over_lower_bound", at_the_end, float(lower[-1])),
     )
 
 
-def ratio(name: str, above: float, below: float) -> dict[str, float]:
+def make_ratio_entry(name: str, above: float, below: float) -> dict[str, float]:
     """One entry, or none where there is nothing to divide by."""
     return {name: above / below} if below > 0 else {}
 
 
-def halvings(episodes: int, least: int, times: int = 4) -> list[int]:
+def list_halvings(episodes: int, least: int, times: int = 4) -> list[int]:
     """N/2^times … N/2, from `least` on."""
     return [n for n in (episodes >> power for power in range(times, 0, -1)) if n >= least]
 
 
-def growth(of: str, runs: Mapping[int, Iterable[Regret]]) -> list[Growth]:
+def compute_growths(of: str, runs: Mapping[int, Iterable[Regret]]) -> list[Growth]:
     """The regret at the end of each algorithm, over what was varied."""
     x = np.array(list(runs), float)
     columns: dict[str, list[float]] = {}
@@ -316,20 +330,26 @@ class Experiment:
     quick: Mapping[str, Any] = field(default_factory=dict)  # for `reproduce theory --quick`
 
 
-COMMON = {"trials": 20, "seed": 0}
+COMMON_DEFAULTS = {"trials": 20, "seed": 0}
 EXPERIMENTS = {
-    "tree": Experiment(tree_study, {"depth": 10, "episodes": 8192, **COMMON}, {"depth": 12, "episodes": 32768}),
+    "tree": Experiment(
+        run_tree_study, {"depth": 10, "episodes": 8192, **COMMON_DEFAULTS}, {"depth": 12, "episodes": 32768}
+    ),
     "tree-noisy": Experiment(
-        tree_noisy_study, {"depth": 10, "episodes": 4000, **COMMON, "rollouts": 1}, {"depth": 16, "episodes": 10000}
+        run_tree_noisy_study,
+        {"depth": 10, "episodes": 4000, **COMMON_DEFAULTS, "rollouts": 1},
+        {"depth": 16, "episodes": 10000},
     ),
     "mdp": Experiment(
-        mdp_study,
+        run_mdp_study,
         {"states": 8, "actions": 3, "horizon": 2, "episodes": 4000, "trials": 10, "seed": 0, "rollouts": 1},
         {"episodes": 16000},
         {"episodes": 500, "trials": 5},
     ),
     "lower-bound": Experiment(
-        lower_bound_study, {"states": 32, "actions": 16, "episodes": 16000, **COMMON}, {"states": 64, "episodes": 32000}
+        run_lower_bound_study,
+        {"states": 32, "actions": 16, "episodes": 16000, **COMMON_DEFAULTS},
+        {"states": 64, "episodes": 32000},
     ),
 }
 
@@ -348,16 +368,16 @@ class RegretRow:
     exponent_s: float | None
 
 
-def table(study: Study) -> list[RegretRow]:
+def make_regret_rows(study: Study) -> list[RegretRow]:
     """A row for each algorithm."""
 
-    def exponent(of: str, label: str) -> float | None:
-        fits = [g.exponent for g in study.growths if g.of == of and g.label == label]
+    def find_exponent(of: str, label: str) -> float | None:
+        fits = [g.exponent for g in study.growths if g.quantity == of and g.label == label]
         return fits[0] if fits else None
 
     rows = []
     for regret in study.regrets:
-        exponents = exponent("N", regret.label), exponent("S", regret.label)
+        exponents = find_exponent("N", regret.label), find_exponent("S", regret.label)
         spread = float(regret.last.min()), float(regret.last.max())
         rows.append(RegretRow(regret.label, *regret.mean(), *spread, *exponents))
     return rows

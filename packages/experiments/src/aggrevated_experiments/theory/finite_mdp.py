@@ -15,13 +15,13 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.tabular import (
     TabularSimulator,
-    optimal_q,
+    compute_optimal_q,
+    compute_state_distributions,
+    compute_total_cost,
     sample_categorical,
-    state_distributions,
-    total_cost,
 )
 from aggrevated.updates import Update
-from aggrevated.updates.tabular_exponentiated import exponentiated_step
+from aggrevated.updates.tabular_exponentiated import apply_exponentiated_step
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 Mdps = tuple[Array, Array, Array]  # transitions [trials, S, A, S], costs [trials, S, A], start [trials, S]
@@ -34,10 +34,10 @@ def step_size(q_max: Array, horizon: int, states: int, actions: int, episodes: i
     return size
 
 
-def exact(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
+def run_with_exact_q(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
     """EG as in the proof: infinitely many roll-ins, exact Q*; η is `step` times the theorem's."""
     transitions, costs, start = mdps
-    q_star = optimal_q(transitions, costs, horizon)
+    q_star = compute_optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
     _, states, actions = costs.shape
     eta = step * step_size(q_star.max(axis=(1, 2, 3)), horizon, states, actions, episodes)[:, None, None, None]
@@ -45,20 +45,22 @@ def exact(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
     recorder = Recorder(len(costs), episodes)
     for n in range(1, episodes + 1):
         policy = np.exp(log_policy)
-        d = state_distributions(transitions, start, policy)
+        d = compute_state_distributions(transitions, start, policy)
         recorder.add(n, (d[..., None] * policy * costs[:, None]).sum(axis=(1, 2, 3)) - best)
-        log_policy = exponentiated_step(log_policy, d[..., None] / horizon * q_star, eta)
-    return recorder.regret("AggreVaTeD, EG, exact Q*")
+        log_policy = apply_exponentiated_step(log_policy, d[..., None] / horizon * q_star, eta)
+    return recorder.make_regret("AggreVaTeD, EG, exact Q*")
 
 
-def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, label: str, step: float = 1.0) -> Regret:
+def run_with_sampled_q(
+    mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, label: str, step: float = 1.0
+) -> Regret:
     """EG with one roll-in an episode, and Q̃ of every action at the H states it visits; η is `step` times its own."""
     transitions, costs, start = mdps
     generator = np.random.default_rng(seed)
     (trials, states, actions) = costs.shape
     lane = np.arange(trials)[:, None]
     times = np.arange(horizon)[None]
-    q_star = optimal_q(transitions, costs, horizon)
+    q_star = compute_optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
     q_max = np.sqrt(horizon * q_star.max(axis=(1, 2, 3)))  # E[Q̃²] ≤ H Q*, as Q̃ lies between 0 and H
     eta = step * step_size(q_max, horizon, states, actions, episodes)[:, None, None]
@@ -66,23 +68,25 @@ def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, la
     recorder = Recorder(trials, episodes)
     for n in range(1, episodes + 1):
         policy = np.exp(log_policy)
-        recorder.add(n, total_cost(transitions, costs, start, policy) - best)
+        recorder.add(n, compute_total_cost(transitions, costs, start, policy) - best)
         visited = roll_in(transitions, start, policy, generator)  # [trials, H]
         seen = log_policy[lane, times, visited]
-        log_policy[lane, times, visited] = exponentiated_step(seen, noise(q_star, visited, generator) / horizon, eta)
-    return recorder.regret(label)
+        log_policy[lane, times, visited] = apply_exponentiated_step(
+            seen, noise(q_star, visited, generator) / horizon, eta
+        )
+    return recorder.make_regret(label)
 
 
-def bounded_noise(q_star: Array, visited: Array, generator: np.random.Generator, width: float = 1.0) -> Array:
+def add_bounded_noise(q_star: Array, visited: Array, generator: np.random.Generator, width: float = 1.0) -> Array:
     """Q* and a uniform number between −width and width."""
     exact = q_star[np.arange(len(visited))[:, None], np.arange(visited.shape[1]), visited]
     return exact + generator.uniform(-width, width, exact.shape)
 
 
-def rolled_out(mdps: Mdps, rollouts: int) -> Noise:
+def make_rollout_noise(mdps: Mdps, rollouts: int) -> Noise:
     """Q̃ by taking each action and then following π*, `rollouts` times; costs are 0 or 1."""
 
-    def noise(q_star: Array, visited: Array, generator: np.random.Generator) -> Array:
+    def sample_q(q_star: Array, visited: Array, generator: np.random.Generator) -> Array:
         transitions, costs, _ = mdps
         trials, horizon, _, actions = q_star.shape
         expert = q_star.argmin(axis=3)
@@ -101,7 +105,7 @@ def rolled_out(mdps: Mdps, rollouts: int) -> Noise:
         mean: Array = total.mean(axis=3)
         return mean
 
-    return noise
+    return sample_q
 
 
 def roll_in(transitions: Array, start: Array, policy: Array, generator: np.random.Generator) -> Array:
@@ -115,7 +119,7 @@ def roll_in(transitions: Array, start: Array, policy: Array, generator: np.rando
     return np.stack(visited, axis=1)
 
 
-def policy_gradient(
+def run_policy_gradient(
     mdps: Mdps, horizon: int, episodes: int, seed: int, update: Callable[[], Update], label: str, k: int = 10
 ) -> Regret:
     """REINFORCE or TNPG, by Algorithm 1 itself with a table as policy; K episodes have one policy and its regret."""
@@ -135,16 +139,16 @@ def policy_gradient(
             seed=seed + trial, k=k, validation_episodes=1, validate_every=iterations + 1,
         )  # fmt: skip
         for iteration in range(iterations):
-            table = probabilities(policy, mdp)
-            regret = total_cost(mdp.transitions, mdp.costs, mdp.start, table) - best
+            table = compute_probabilities(policy, mdp)
+            regret = compute_total_cost(mdp.transitions, mdp.costs, mdp.start, table) - best
             for n in range(iteration * k + 1, min((iteration + 1) * k, episodes) + 1):
                 recorder.add(n, np.array([regret]))
             next(islice(learning, 1))
-        curves.append(recorder.regret(label).curve[0])
+        curves.append(recorder.make_regret(label).curve[0])
     return Regret(label, np.stack(curves), learns_from_expert=False)
 
 
-def probabilities(policy: FeedForwardPolicy, mdp: TabularSimulator) -> Array:
+def compute_probabilities(policy: FeedForwardPolicy, mdp: TabularSimulator) -> Array:
     """π(a|s, t) of a table, [H, S, A]."""
     states, actions = mdp.costs.shape
     with torch.no_grad():

@@ -3,16 +3,16 @@
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.updates.tabular_exponentiated import exponentiated_step
+from aggrevated.updates.tabular_exponentiated import apply_exponentiated_step
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 
-def hard_gap(states: int, actions: int, episodes: int) -> float:
+def compute_hard_gap(states: int, actions: int, episodes: int) -> float:
     """½ √(S ln A / N): so small that the best actions are hardly found within N episodes, and no smaller."""
     return min(0.5, 0.5 * float(np.sqrt(states * np.log(actions) / episodes)))
 
 
-def exponentiated_gradient(trials: int, states: int, actions: int, episodes: int, gap: float, seed: int) -> Regret:
+def run_exponentiated_gradient(trials: int, states: int, actions: int, episodes: int, gap: float, seed: int) -> Regret:
     """A random state an episode; Q̃ of every action is 0 or 1 with mean 1/2, of the best one less by the gap."""
     generator = np.random.default_rng(seed)
     lane = np.arange(trials)
@@ -28,14 +28,14 @@ def exponentiated_gradient(trials: int, states: int, actions: int, episodes: int
         recorder.add(n, total)
         s = generator.integers(states, size=trials)
         q = (generator.random((trials, actions)) < means[lane, s]).astype(float)
-        log_policy[lane, s] = exponentiated_step(log_policy[lane, s], q, eta)
+        log_policy[lane, s] = apply_exponentiated_step(log_policy[lane, s], q, eta)
         now = (np.exp(log_policy[lane, s]) * means[lane, s]).sum(axis=1) - (0.5 - gap)
         total = total + (now - regret[lane, s]) / states
         regret[lane, s] = now
-    return recorder.regret("AggreVaTeD, EG, noisy Q*")
+    return recorder.make_regret("AggreVaTeD, EG, noisy Q*")
 
 
-def no_algorithm_below(states: int, actions: int, episodes: int, gap: float) -> Array:
+def compute_fano_lower_bound(states: int, actions: int, episodes: int, gap: float) -> Array:
     """[N] a bound that the mean regret of every algorithm exceeds on these instances, by Fano's inequality.
 
     After m looks at a state, whose best action is uniformly random, it is missed with a probability of at least

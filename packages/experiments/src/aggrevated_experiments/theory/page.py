@@ -10,39 +10,55 @@ from aggrevated.core.hardware import single_thread
 from aggrevated.core.settings import check_known, check_setting, to_flag
 from aggrevated.reports import (
     Table,
+    add_digest,
+    format_markdown_table,
     format_versions,
-    markdown_table,
-    number_column,
-    package_versions,
-    text_column,
-    with_digest,
+    get_package_versions,
+    make_number_column,
+    make_text_column,
 )
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict, reraise_storage_errors, write_atomically, write_json
 from aggrevated_experiments.figures import Figure, Request
-from aggrevated_experiments.theory.experiments import EXPERIMENTS, RegretRow, table
+from aggrevated_experiments.theory.experiments import EXPERIMENTS, RegretRow, make_regret_rows
 from aggrevated_experiments.theory.study import Study
-from aggrevated_experiments.theory.tuning import SETTINGS
+from aggrevated_experiments.theory.tuning import SETTINGS_PER_ALGORITHM
 
-LEAST = {"depth": 4, "states": 4, "actions": 2, "horizon": 1, "episodes": 64, "trials": 1, "seed": 0, "rollouts": 1}
-MOST = {"depth": 16, "states": 10_000, "actions": 1_000, "horizon": 1_000, "episodes": 10_000_000, "trials": 10_000}
-MOST |= {"seed": 2**63 - 1, "rollouts": 1_000_000}
-NUMBERS = 100_000_000  # in one array, at most
+MIN_VALUES = {
+    "depth": 4,
+    "states": 4,
+    "actions": 2,
+    "horizon": 1,
+    "episodes": 64,
+    "trials": 1,
+    "seed": 0,
+    "rollouts": 1,
+}
+MAX_VALUES = {
+    "depth": 16,
+    "states": 10_000,
+    "actions": 1_000,
+    "horizon": 1_000,
+    "episodes": 10_000_000,
+    "trials": 10_000,
+}
+MAX_VALUES |= {"seed": 2**63 - 1, "rollouts": 1_000_000}
+MAX_NUMBERS = 100_000_000  # in one array, at most
 HEADER = "algorithm | regret at N | interval of the mean | least and most of the trials | exponent in N | in S"
 
 
-def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
+def resolve_settings(name: str, given: Mapping[str, int]) -> dict[str, int]:
     """The experiment's settings: its defaults, and what was given; a `UsageError` for what it does not have."""
     defaults = EXPERIMENTS[check_known(name, "experiment", EXPERIMENTS)].defaults
     for setting, value in given.items():
         if setting not in defaults:
             raise UsageError(f"{to_flag(setting)} has no effect on the experiment {name}; leave it out")
-        check_setting(value >= LEAST[setting], setting, value, f"at least {LEAST[setting]}")
-        check_setting(value <= MOST[setting], setting, value, f"at most {MOST[setting]}")
+        check_setting(value >= MIN_VALUES[setting], setting, value, f"at least {MIN_VALUES[setting]}")
+        check_setting(value <= MAX_VALUES[setting], setting, value, f"at most {MAX_VALUES[setting]}")
     settings = {**defaults, **given}
-    numbers = size_of(settings)
-    largest = f"fewer, or make the instances smaller: they are {numbers:,} numbers, and {NUMBERS:,} are the most"
-    check_setting(numbers <= NUMBERS, "trials", settings["trials"], largest)
+    numbers = count_numbers(settings)
+    largest = f"fewer, or make the instances smaller: they are {numbers:,} numbers, and {MAX_NUMBERS:,} are the most"
+    check_setting(numbers <= MAX_NUMBERS, "trials", settings["trials"], largest)
     if name == "tree":
         leaves = 2 ** (settings["depth"] - 1)
         if "episodes" not in given:
@@ -53,7 +69,7 @@ def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
     return settings
 
 
-def size_of(settings: Mapping[str, int]) -> int:
+def count_numbers(settings: Mapping[str, int]) -> int:
     """How many numbers the instances of all trials are: of a tree its nodes, of an MDP all that can follow, and H."""
     if "depth" in settings:
         return int(settings["trials"] * 2 ** settings["depth"])
@@ -63,19 +79,19 @@ def size_of(settings: Mapping[str, int]) -> int:
 
 def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tuple[Study, JsonDict]:
     """Run it, and leave NAME.png, .svg and .json in the folder."""
-    from aggrevated_experiments.theory.regret_curves import regret_curves
+    from aggrevated_experiments.theory.regret_curves import plot_regret_curves
 
     with reraise_storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)  # what cannot be written is known before the work
     with single_thread():
         study = EXPERIMENTS[name].run(**settings)
-    regret_curves(study, folder / name)
+    plot_regret_curves(study, folder / name)
     options = " ".join(f"{to_flag(option)} {value}" for option, value in settings.items())
     command = {
         "command": f"aggrevated theory {name} {options}",
-        "versions": package_versions(("aggrevated", "numpy", "torch")),
+        "versions": get_package_versions(("aggrevated", "numpy", "torch")),
     }
-    facts = with_digest(study.to_dict() | command)
+    facts = add_digest(study.to_dict() | command)
     write_json(folder / f"{name}.json", facts)
     return study, facts
 
@@ -86,10 +102,10 @@ class TheoryPage(Figure):
 
     name: str = "theory"
 
-    def folder(self, request: Request) -> Path:
+    def choose_folder(self, request: Request) -> Path:
         if request.out and request.report:
             raise UsageError("theory has no runs, only its report; give --report or --out, not both")
-        return super().folder(request)
+        return super().choose_folder(request)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         results = []
@@ -97,73 +113,76 @@ class TheoryPage(Figure):
             settings = dict(experiment.defaults) | dict(experiment.quick if request.quick else experiment.docs)
             request.note(f"theory {name}: " + ", ".join(f"{option} {value}" for option, value in settings.items()))
             results.append(run_experiment(name, settings, folder))
-        write_atomically(folder / "theory.md", page(results).encode())
+        write_atomically(folder / "theory.md", render_page(results).encode())
         return Table([facts for _, facts in results], closing=f"figures and page: {folder}/theory.md")
 
 
 FIGURES = (TheoryPage(),)
 
 
-def regrets(study: Study, facts: JsonDict, closing: str) -> Table:
+def make_regret_table(study: Study, facts: JsonDict, closing: str) -> Table:
     """A study, to print."""
     interval = {"from": ("low", 1), "to": ("high", 1)}
     numbers = {"regret at N": ("regret", 1), **interval, "least": ("least", 1), "most": ("most", 1)}
     exponents = {"exponent in N": ("exponent_n", 2), "in S": ("exponent_s", 2)}
-    columns = {name: number_column(*column) for name, column in (numbers | exponents).items()}
+    columns = {name: make_number_column(*column) for name, column in (numbers | exponents).items()}
     largest = f"the largest ratio of regret to it, in any trial: {facts['largest_ratio_to_bound']:.3f}"
     bound = f"{study.bound_label}: {facts['bound']:,.1f} at N; {largest}\n{closing}"
     return Table(
-        list(map(asdict, table(study))), {"algorithm": text_column("algorithm"), **columns}, bound, study.title
+        list(map(asdict, make_regret_rows(study))),
+        {"algorithm": make_text_column("algorithm"), **columns},
+        bound,
+        study.title,
     )
 
 
-def page(results: Sequence[tuple[Study, JsonDict]]) -> str:
+def render_page(results: Sequence[tuple[Study, JsonDict]]) -> str:
     """The results page, in Markdown: a figure, a table and the command of each experiment."""
     parts = ["# The theory, measured", "What it means: [docs/theory.md](../theory.md)."]
     for study, facts in results:
         parts += [
             f"## {study.title}",
             f"![{study.title}]({study.name}.png)",
-            markdown_table(HEADER, list(map(cells, table(study)))),
-            *told(study),
-            beside_the_bound(study, facts),
+            format_markdown_table(HEADER, list(map(format_row, make_regret_rows(study)))),
+            *describe_comparisons(study),
+            describe_bound(study, facts),
             f"Command: `{facts['command']}`; {format_versions(facts['versions'])}. "
             f"All numbers: [{study.name}.json]({study.name}.json).",
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def cells(row: RegretRow) -> list[str]:
+def format_row(row: RegretRow) -> list[str]:
     """One line of its table."""
     exponents = ("" if x is None else f"{x:.2f}" for x in (row.exponent_n, row.exponent_s))
     ranges = f"{row.low:,.1f} to {row.high:,.1f}", f"{row.least:,.1f} to {row.most:,.1f}"
     return [row.algorithm, f"{row.regret:,.1f}", *ranges, *exponents]
 
 
-def told(study: Study) -> list[str]:
+def describe_comparisons(study: Study) -> list[str]:
     """Who is ahead of whom, and how all were tuned; nothing where nothing was."""
     if not study.tuning:
         return []
-    return [" ".join(compared(study, *pair) for pair in study.compared), tuned(study)]
+    return [" ".join(describe_comparison(study, *pair) for pair in study.compared_labels), describe_tuning(study)]
 
 
-def compared(study: Study, first: str, second: str) -> str:
+def describe_comparison(study: Study, first: str, second: str) -> str:
     """Two algorithms in a sentence, from their numbers."""
     means = {regret.label: regret.mean() for regret in study.regrets}
-    found = study.comparison(first, second)
-    of_first, of_second = (with_interval(*means[label]) for label in (first, second))
-    difference = with_interval(found["difference"], found["difference_low"], found["difference_high"])
+    found = study.compare(first, second)
+    of_first, of_second = (format_with_interval(*means[label]) for label in (first, second))
+    difference = format_with_interval(found["difference"], found["difference_low"], found["difference_high"])
     verdict = f"**{found['ahead']}** is ahead" if found["ahead"] else "neither is ahead for sure"
     both = f"{first} loses {of_first}, {second} {of_second}"
     return f"{both}: a difference of {difference} on the same instances, {verdict}."
 
 
-def with_interval(value: float, low: float, high: float) -> str:
+def format_with_interval(value: float, low: float, high: float) -> str:
     """A number and its interval."""
     return f"{value:,.1f} [{low:,.1f}, {high:,.1f}]"
 
 
-def tuned(study: Study) -> str:
+def describe_tuning(study: Study) -> str:
     """What was tried, with its regret on the instances for tuning, the chosen one marked."""
     each: dict[str, list[str]] = {}
     for one in study.tuning:
@@ -173,22 +192,22 @@ def tuned(study: Study) -> str:
     first = study.tuning[0]
     where = f"on {len(first.trials)} other instances (seed {first.seed})"
     return (
-        f"All were tuned alike: the best of {SETTINGS} settings, {where}. Regret there: {tries}. "
+        f"All were tuned alike: the best of {SETTINGS_PER_ALGORITHM} settings, {where}. Regret there: {tries}. "
         "A row that names no setting is as its theorem has it."
     )
 
 
-def beside_the_bound(study: Study, facts: JsonDict) -> str:
+def describe_bound(study: Study, facts: JsonDict) -> str:
     """The words below the table."""
-    more = "; ".join(f"{name.replace('_', ' ')}: {shown(value)}" for name, value in study.more.items())
+    more = "; ".join(f"{name.replace('_', ' ')}: {format_fact(value)}" for name, value in study.more.items())
     return (
         f"{study.bound_label}: {facts['bound']:,.1f} at N. The largest ratio of regret to it in any trial and"
         f" episode is {facts['largest_ratio_to_bound']:.3f}. {more}."
     )
 
 
-def shown(value: object) -> str:
+def format_fact(value: object) -> str:
     """A number, or several by name, with as many digits as one reads."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {shown(number)}" for name, number in value.items())
+        return ", ".join(f"{name}: {format_fact(number)}" for name, number in value.items())
     return f"{value:,.4g}" if isinstance(value, float) else str(value)

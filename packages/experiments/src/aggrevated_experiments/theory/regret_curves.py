@@ -10,30 +10,30 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from aggrevated.core.arrays import Array
-from aggrevated.plots.learning_curves import BOUND, COLORS, legend_below, save_figure, style_axes
+from aggrevated.plots.learning_curves import BOUND, COLORS, draw_legend_below, save_figure, style_axes
 from aggrevated_experiments.theory.study import Growth, Study
 
-LABEL = 9  # points
+LABEL_SIZE = 9  # points
 
 
-def regret_curves(study: Study, path: Path) -> None:
+def plot_regret_curves(study: Study, path: Path) -> None:
     """One figure: the curves with the range over trials, and a panel for each of N and S."""
-    quantities = [of for of in ("N", "S") if any(growth.of == of for growth in study.growths)]
+    quantities = [of for of in ("N", "S") if any(growth.quantity == of for growth in study.growths)]
     figure = Figure(figsize=(6.0 + 4.0 * len(quantities), 5.2), layout="constrained")
     axes = figure.subplots(1, 1 + len(quantities), squeeze=False, width_ratios=[1.35] + [1.0] * len(quantities))[0]
     figure.suptitle(study.title)
     colours = dict(zip([regret.label for regret in study.regrets], cycle(COLORS), strict=False))
-    draw_curves(axes[0], study, colours)
+    plot_curves(axes[0], study, colours)
     for panel, of in zip(axes[1:], quantities, strict=True):
-        draw_growth(panel, study, of, colours)
-    legend_below(figure, axes[0], columns=2)
+        plot_growth(panel, study, of, colours)
+    draw_legend_below(figure, axes[0], columns=2)
     figure.draw_without_rendering()  # only then is it known how far apart the ends are
     for panel, of in zip(axes[1:], quantities, strict=True):
-        label_ends(panel, [growth for growth in study.growths if growth.of == of], colours)
+        add_exponent_labels(panel, [growth for growth in study.growths if growth.quantity == of], colours)
     save_figure(figure, path)
 
 
-def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
+def plot_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
     """Regret over episodes: the mean, and all that lies between the least and the most of the trials."""
     for regret in study.regrets:
         style = "-" if regret.learns_from_expert else ":"
@@ -53,31 +53,31 @@ def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
     style_axes(axes, xlabel="episodes", ylabel="cumulative regret $R_n$")
 
 
-def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> None:
+def plot_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> None:
     """Regret at the end over N or S, both logarithmic, with the fitted exponents."""
     for growth in study.growths:
-        if growth.of == of:
+        if growth.quantity == of:
             axes.loglog(growth.x, np.maximum(growth.regret, 1e-12), "o-", color=colours[growth.label], markersize=4)
-            axes.set_xticks(growth.x, [short(x) for x in growth.x])
+            axes.set_xticks(growth.x, [format_tick(x) for x in growth.x])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.16)
     axes.set_title("numbers: fitted exponents", fontsize=9)
     style_axes(axes, xlabel="episodes $N$" if of == "N" else "states $S$", ylabel="$R_N$")
 
 
-def label_ends(axes: Axes, growths: Sequence[Growth], colours: dict[str, str]) -> None:
+def add_exponent_labels(axes: Axes, growths: Sequence[Growth], colours: dict[str, str]) -> None:
     """The exponent behind the end of each line, beside it or as near as the others let it be."""
     ends = [(float(growth.x[-1]), max(float(growth.regret[-1]), 1e-12)) for growth in growths]
     dots_per_point = axes.figure.dpi / 72
     heights = axes.transData.transform(ends)[:, 1] / dots_per_point
-    for growth, end, wanted, height in zip(growths, ends, heights, apart(heights, LABEL * 1.25), strict=True):
+    for growth, end, wanted, height in zip(growths, ends, heights, move_apart(heights, LABEL_SIZE * 1.25), strict=True):
         shift = (6, height - wanted)
         colour = colours[growth.label]
         text = f"{growth.exponent:.2f}"
-        axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL, color=colour, va="center")
+        axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL_SIZE, color=colour, va="center")
 
 
-def apart(wanted: Array, gap: float) -> Array:
+def move_apart(wanted: Array, gap: float) -> Array:
     """Places in the order of those that are wanted, at least a gap from each other, moved as little as can be.
 
     In least squares: less the gaps they are the rising numbers nearest to what is wanted, by pooling those that fall.
@@ -95,6 +95,6 @@ def apart(wanted: Array, gap: float) -> Array:
     return found
 
 
-def short(number: float) -> str:
+def format_tick(number: float) -> str:
     """8192 as 8.19k, for an axis."""
     return f"{number:.0f}" if number < 1000 else f"{number / 1000:.3g}k"

@@ -9,7 +9,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import Estimate, bootstrap_statistic
 
-POINTS = 200  # of a curve, evenly spread over the episodes
+MAX_POINTS = 200  # of a curve, evenly spread over the episodes
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TuningTrial:
         return sum(self.trials) / len(self.trials)
 
     def to_dict(self) -> dict[str, Any]:
-        numbers = {"regret": rounded(self.regret), "regret_of_trials": [rounded(one) for one in self.trials]}
+        numbers = {"regret": round_value(self.regret), "regret_of_trials": [round_value(one) for one in self.trials]}
         where = {"algorithm": self.algorithm, "setting": self.setting, "value": self.value, "seed": self.seed}
         return {**where, **numbers, "chosen": self.chosen}
 
@@ -57,7 +57,7 @@ class TuningTrial:
 class Growth:
     """Regret at the end, for a range of N or S, and the exponent that fits it."""
 
-    of: str  # "N" or "S"
+    quantity: str  # "N" or "S"
     label: str
     x: Array  # [points]
     regret: Array  # [points], mean over trials
@@ -86,7 +86,7 @@ class Study:
     random_play: Array | None = None  # [points]: the regret of one that never learns
     more: Mapping[str, Any] = field(default_factory=dict)
     tuning: tuple[TuningTrial, ...] = ()  # every setting that was tried
-    compared: tuple[tuple[str, str], ...] = ()  # labels: one algorithm and another on the same instances
+    compared_labels: tuple[tuple[str, str], ...] = ()  # labels: one algorithm and another on the same instances
 
     def to_dict(self) -> dict[str, Any]:
         """For --json: regret at N, fitted exponents, the largest ratio of regret to bound in any trial and episode."""
@@ -96,20 +96,20 @@ class Study:
             **self.settings,
             "regret": {r.label: float(r.curve[:, -1].mean()) for r in self.regrets},
             "exponents": {
-                of: {g.label: round(g.exponent, 4) for g in self.growths if g.of == of}
-                for of in sorted({g.of for g in self.growths})
+                of: {g.label: round(g.exponent, 4) for g in self.growths if g.quantity == of}
+                for of in sorted({g.quantity for g in self.growths})
             },
-            **self.against_random_play(),
+            **self.compare_to_random_play(),
             "bound": float(self.bound[-1]),
             "largest_ratio_to_bound": max(ratios.values()),
             **self.more,
-            **self.of_trials(),
-            "comparisons": [self.comparison(*pair) for pair in self.compared],
-            "tuned": {one.algorithm: self.as_tuned(one) for one in self.tuning if one.chosen},
+            **self.summarize_regrets(),
+            "comparisons": [self.compare(*pair) for pair in self.compared_labels],
+            "tuned": {one.algorithm: self.summarize_tuned(one) for one in self.tuning if one.chosen},
             "tuning": [tried.to_dict() for tried in self.tuning],
         }
 
-    def as_tuned(self, tried: TuningTrial) -> dict[str, Any]:
+    def summarize_tuned(self, tried: TuningTrial) -> dict[str, Any]:
         """An algorithm with the setting that was chosen, whatever it is, on the instances of the figure."""
         found = next(regret for regret in self.regrets if regret.label == tried.label)
         share = (
@@ -117,26 +117,30 @@ class Study:
             if self.random_play is None
             else {"share_of_random_play": found.mean().value / float(self.random_play[-1])}
         )
-        return {"setting": tried.setting, **found.mean().named("regret"), **share}
+        return {"setting": tried.setting, **found.mean().to_fields("regret"), **share}
 
-    def of_trials(self) -> dict[str, Any]:
+    def summarize_regrets(self) -> dict[str, Any]:
         """Intervals of the means, R_N of every trial, and the mean curves."""
         means = {regret.label: regret.mean() for regret in self.regrets}
-        curves = {r.label: [rounded(x) for x in r.curve.mean(axis=0).tolist()] for r in self.regrets}
+        curves = {r.label: [round_value(x) for x in r.curve.mean(axis=0).tolist()] for r in self.regrets}
         return {
             "regret_interval": {label: [mean.low, mean.high] for label, mean in means.items()},
-            "regret_of_trials": {r.label: [rounded(x) for x in r.last.tolist()] for r in self.regrets},
-            "curves": {"episodes": self.episodes.tolist(), "bound": list(map(rounded, self.bound.tolist())), **curves},
+            "regret_of_trials": {r.label: [round_value(x) for x in r.last.tolist()] for r in self.regrets},
+            "curves": {
+                "episodes": self.episodes.tolist(),
+                "bound": list(map(round_value, self.bound.tolist())),
+                **curves,
+            },
         }
 
-    def comparison(self, first: str, second: str) -> dict[str, Any]:
+    def compare(self, first: str, second: str) -> dict[str, Any]:
         """The difference of two algorithms' R_N on the same instances, and which is ahead; none if it may be 0."""
         last = {regret.label: regret.last for regret in self.regrets}
         difference = bootstrap_statistic(last[first] - last[second], lambda drawn: drawn.mean(axis=1))
         ahead = first if difference.high < 0 else second if difference.low > 0 else None
-        return {"first": first, "second": second, **difference.named("difference"), "ahead": ahead}
+        return {"first": first, "second": second, **difference.to_fields("difference"), "ahead": ahead}
 
-    def against_random_play(self) -> dict[str, Any]:
+    def compare_to_random_play(self) -> dict[str, Any]:
         """The regret of playing at random, and which share of it each algorithm has, where that is known."""
         if self.random_play is None:
             return {}
@@ -145,7 +149,7 @@ class Study:
         return {"random_play": last, "share_of_random_play": shares}
 
 
-def rounded(value: float) -> float:
+def round_value(value: float) -> float:
     """To seven digits, as many as a curve needs."""
     return float(f"{value:.7g}")
 
@@ -155,16 +159,16 @@ def fit_slope(x: Array, y: Array) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def recorded_episodes(episodes: int) -> Array:
-    """At most POINTS episode numbers from 1 to N, at which a curve is recorded."""
-    return np.unique(np.linspace(1, episodes, min(episodes, POINTS)).round().astype(int))
+def list_recorded_episodes(episodes: int) -> Array:
+    """At most MAX_POINTS episode numbers from 1 to N, at which a curve is recorded."""
+    return np.unique(np.linspace(1, episodes, min(episodes, MAX_POINTS)).round().astype(int))
 
 
 class Recorder:
     """Adds up regret, and keeps it at the episodes of `when`."""
 
     def __init__(self, trials: int, episodes: int) -> None:
-        self.points = set(recorded_episodes(episodes).tolist())
+        self.points = set(list_recorded_episodes(episodes).tolist())
         self.total = np.zeros(trials)
         self.curve: list[Array] = []
 
@@ -174,5 +178,5 @@ class Recorder:
         if episode in self.points:
             self.curve.append(self.total)
 
-    def regret(self, label: str, learns_from_expert: bool = True) -> Regret:
+    def make_regret(self, label: str, learns_from_expert: bool = True) -> Regret:
         return Regret(label, np.stack(self.curve, axis=1), learns_from_expert)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated_experiments.theory.bandits import Bonus, moss, pull_arms, ucb1
+from aggrevated_experiments.theory.bandits import Bonus, compute_moss_bonus, compute_ucb1_bonus, pull_arms
 from aggrevated_experiments.theory.tree import Trees, iter_exponentiated_gradient, iter_follow_the_leader
 
 # what the best leaf is better by, and which share of the regret of random play counts as none
 GAP = 0.25
-SHARE = 0.05
+ZERO_REGRET_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -25,62 +25,62 @@ class Contender:
     learns_from_expert: bool = True
 
 
-def episodes_to_zero_regret(regrets: Iterable[Array], random_play: float) -> Array:
+def count_episodes_to_zero_regret(regrets: Iterable[Array], random_play: float) -> Array:
     """[trials]: the episode from which on the newer half of all so far has next to no regret; infinite: none.
 
-    Next to none is `SHARE` of what random play has. It has to stay so to the end.
+    Next to none is `ZERO_REGRET_SHARE` of what random play has. It has to stay so to the end.
     """
     total = np.cumsum(np.stack(list(regrets)), axis=0)  # [N, trials]
     total = np.concatenate([np.zeros_like(total[:1]), total])
     n = np.arange(1, len(total))
     newer = (total[n] - total[n // 2]) / (n - n // 2)[:, None]
-    regretted = newer > SHARE * random_play
+    regretted = newer > ZERO_REGRET_SHARE * random_play
     last = np.where(regretted.any(axis=0), len(n) - regretted[::-1].argmax(axis=0), 0)  # 0: never
     return np.where(last < len(n), last + 1.0, np.inf)
 
 
-def rl_lower_bound(depth: int) -> float:
+def compute_rl_lower_bound(depth: int) -> float:
     """What no RL algorithm stays below in the mean over the trees with one good leaf, from Theorem special_lower.
 
     By its proof the best leaf's share of n episodes is at most 1/L + ½ √(−(n/L) ln(1 − 4 gap²)); play whose newer half
-    is free of regret has a share of (1 − SHARE)/2 at least.
+    is free of regret has a share of (1 − ZERO_REGRET_SHARE)/2 at least.
     """
     leaves = 2 ** (depth - 1)
-    needed = max((1 - SHARE) / 2 - 1 / leaves, 0.0)
+    needed = max((1 - ZERO_REGRET_SHARE) / 2 - 1 / leaves, 0.0)
     return float(max(1.0, leaves * (2 * needed) ** 2 / -np.log(1 - 4 * GAP**2)))
 
 
-def random_policy_regret(depth: int) -> float:
+def compute_random_policy_regret(depth: int) -> float:
     """The regret of an episode of a random policy."""
     return float(GAP * (1 - 0.5 ** (depth - 1)))
 
 
-def few(depth: int) -> int:
+def count_expert_episodes(depth: int) -> int:
     """Episodes of those who have an expert."""
     return 100 * depth
 
 
-def following(rollouts: int | None) -> Callable[[Trees, int, int], Iterable[Array]]:
+def make_leader_player(rollouts: int | None) -> Callable[[Trees, int, int], Iterable[Array]]:
     """Follow the leader; None: with exact Q*."""
     return lambda trees, n, seed: (episode.regret for episode in iter_follow_the_leader(trees, n, seed, rollouts))
 
 
-def gradient(rollouts: int | None, eta: float) -> Callable[[Trees, int, int], Iterable[Array]]:
+def make_gradient_player(rollouts: int | None, eta: float) -> Callable[[Trees, int, int], Iterable[Array]]:
     """EG over base policies with this step, whatever N is."""
 
-    def play(trees: Trees, n: int, seed: int) -> Iterable[Array]:
+    def run(trees: Trees, n: int, seed: int) -> Iterable[Array]:
         step = eta / (2 * np.sqrt(np.log(2) / n))
         return (episode.regret for episode in iter_exponentiated_gradient(trees, n, seed, rollouts, step=float(step)))
 
-    return play
+    return run
 
 
-def bandit(bonus: Bonus, scale: float) -> Callable[[Trees, int, int], Iterable[Array]]:
+def make_bandit_player(bonus: Bonus, scale: float) -> Callable[[Trees, int, int], Iterable[Array]]:
     """One arm for each leaf."""
     return lambda trees, n, seed: (one.regret for one in pull_arms(trees.means, n, bonus, seed, scale))
 
 
-def many(depth: int) -> int:
+def count_bandit_rounds(depth: int) -> int:
     """Rounds of a bandit: 256 for each leaf, of order 1/gap²."""
     return int(256 * 2 ** (depth - 1))
 
@@ -93,10 +93,18 @@ MOSS_BONUS = 0.25
 EXACT_ETA = 10.0
 NOISY_ETA = 1.0
 CONTENDERS = (
-    Contender("AggreVaTe, FTL, exact Q*", following(None), few),
-    Contender("AggreVaTe, FTL, noisy Q*", following(1), few),
-    Contender(f"AggreVaTeD, EG, exact Q*, η = {EXACT_ETA:g}", gradient(None, EXACT_ETA), few),
-    Contender(f"AggreVaTeD, EG, noisy Q*, η = {NOISY_ETA:g}", gradient(1, NOISY_ETA), few),
-    Contender("UCB1 over leaves, ¼ bonus", bandit(ucb1, UCB1_BONUS), many, 12, False),
-    Contender("MOSS over leaves, ¼ bonus", bandit(moss, MOSS_BONUS), many, 12, False),
+    Contender("AggreVaTe, FTL, exact Q*", make_leader_player(None), count_expert_episodes),
+    Contender("AggreVaTe, FTL, noisy Q*", make_leader_player(1), count_expert_episodes),
+    Contender(
+        f"AggreVaTeD, EG, exact Q*, η = {EXACT_ETA:g}", make_gradient_player(None, EXACT_ETA), count_expert_episodes
+    ),
+    Contender(
+        f"AggreVaTeD, EG, noisy Q*, η = {NOISY_ETA:g}", make_gradient_player(1, NOISY_ETA), count_expert_episodes
+    ),
+    Contender(
+        "UCB1 over leaves, ¼ bonus", make_bandit_player(compute_ucb1_bonus, UCB1_BONUS), count_bandit_rounds, 12, False
+    ),
+    Contender(
+        "MOSS over leaves, ¼ bonus", make_bandit_player(compute_moss_bonus, MOSS_BONUS), count_bandit_rounds, 12, False
+    ),
 )

@@ -3,11 +3,11 @@
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.simulators.tabular import greedy_policy, optimal_q, sample_categorical, total_cost
+from aggrevated.simulators.tabular import compute_optimal_q, compute_total_cost, make_greedy_policy, sample_categorical
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 
-def ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: int, scale: float = 1.0) -> Regret:
+def run_ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: int, scale: float = 1.0) -> Regret:
     """Its regret on these MDPs (transitions, costs, start), with costs of 0 or 1; one trial on each, all at once.
 
     The bonus is `scale` times what makes it optimistic with high probability.
@@ -16,14 +16,14 @@ def ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: i
     generator = np.random.default_rng(seed)
     (trials, states, actions) = costs.shape
     lane = np.arange(trials)
-    best = (start * optimal_q(transitions, costs, horizon)[:, 0].min(axis=2)).sum(axis=1)
+    best = (start * compute_optimal_q(transitions, costs, horizon)[:, 0].min(axis=2)).sum(axis=1)
     counts = np.zeros_like(transitions)
     paid = np.zeros_like(costs)
     confidence = np.log(states * actions * horizon * episodes)
     recorder = Recorder(trials, episodes)
     for n in range(1, episodes + 1):
-        policy = greedy_policy(optimistic(counts, paid, horizon, scale, confidence))
-        recorder.add(n, total_cost(transitions, costs, start, policy) - best)
+        policy = make_greedy_policy(compute_optimistic_q(counts, paid, horizon, scale, confidence))
+        recorder.add(n, compute_total_cost(transitions, costs, start, policy) - best)
         s = sample_categorical(start, generator)
         for t in range(horizon):
             a = policy[lane, t, s].argmax(axis=1)
@@ -31,10 +31,10 @@ def ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: i
             paid[lane, s, a] += generator.random(trials) < costs[lane, s, a]
             counts[lane, s, a, following] += 1
             s = following
-    return recorder.regret("UCBVI", learns_from_expert=False)
+    return recorder.make_regret("UCBVI", learns_from_expert=False)
 
 
-def optimistic(counts: Array, paid: Array, horizon: int, scale: float, confidence: float) -> Array:
+def compute_optimistic_q(counts: Array, paid: Array, horizon: int, scale: float, confidence: float) -> Array:
     """[trials, H, S, A]: a cost-to-go that is, with high probability, below Q*; 0 for what was never tried."""
     visits = counts.sum(axis=3)
     seldom = np.maximum(visits, 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aggrevated.core.errors import DataError
-from aggrevated.reports import Table, digest_numbers, format_versions, text_column
+from aggrevated.reports import Table, digest_numbers, format_versions, make_text_column
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict, read_json, write_atomically
 from aggrevated_experiments.figures import Figure, Request
@@ -26,17 +26,17 @@ class WhereItPays(Figure):
 
     name: str = "where-it-pays"
 
-    def folder(self, request: Request) -> Path:
+    def choose_folder(self, request: Request) -> Path:
         return request.report or request.out or Path("docs/results")
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        found = {name: study(folder / f"{name}.json") for name in STUDIES if (folder / f"{name}.json").is_file()}
+        found = {name: load_study(folder / f"{name}.json") for name in STUDIES if (folder / f"{name}.json").is_file()}
         if not found:
             first = STUDIES[0]
             raise DataError(f"{folder} has none of the studies; make them first: 'aggrevated reproduce {first}', ...")
         parts = ["# Where it pays", INTRODUCTION]
         for name, facts in found.items():
-            parts += section(name, facts)
+            parts += render_section(name, facts)
         if missing := [f"`aggrevated reproduce {name}`" for name in STUDIES if name not in found]:
             parts.append(f"Not made yet: {', '.join(missing)}.")
         parts.append(f"Made by `aggrevated reproduce {self.name}` of the pages that it links to.")
@@ -44,14 +44,14 @@ class WhereItPays(Figure):
         rows = [
             {"study": name, "question": facts["question"], "answer": facts["answer"]} for name, facts in found.items()
         ]
-        columns = {"study": text_column("study"), "answer": text_column("answer")}
+        columns = {"study": make_text_column("study"), "answer": make_text_column("answer")}
         return Table(rows, columns, f"page: {folder}/{self.name}.md")
 
 
 FIGURES = (WhereItPays(),)
 
 
-def study(path: Path) -> JsonDict:
+def load_study(path: Path) -> JsonDict:
     """What a study found, as it was written."""
     facts = read_json(path)
     if facts.get("bits") != digest_numbers(facts):
@@ -59,7 +59,7 @@ def study(path: Path) -> JsonDict:
     return facts
 
 
-def section(name: str, facts: JsonDict) -> list[str]:
+def render_section(name: str, facts: JsonDict) -> list[str]:
     """One study on the page."""
     title = facts.get("title", name)
     return [

@@ -7,7 +7,7 @@ import numpy as np
 
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.statistics import estimate
-from aggrevated.reports import markdown_table
+from aggrevated.reports import format_markdown_table
 from aggrevated.reports.comparison import TrialGroup, format_interval
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.storage import JsonDict
@@ -23,8 +23,8 @@ from aggrevated_experiments.where_it_pays.tasks.keys import KeysProblem
 DOORS = (1, 2, 3)
 SIZE = 6
 BUDGET = 20_000
-MIXED = {"alpha_start": 0.5, "alpha_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
-TUNING = (
+MIXING_SETTINGS = {"alpha_start": 0.5, "alpha_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
+TUNING_NOTE = (
     "What was tried before, by hand and not evenly. On seed 0, which is one of these trials, in grids of 6, 8 and "
     "10 with one or two doors: for the exponentiated update K = 10, 20 and 50, with and without mixing, one other "
     "temperature and one deeper network; for DAgger K = 10 and 50, with and without mixing; for the others one or "
@@ -35,9 +35,9 @@ TUNING = (
     "10 and 50; for SL-RL K = 10 and 50 and 10 to 500 demonstrations, of which more were better, and 300 are as "
     "many as the budget of --quick has room for. SL was never tuned."
 )
-ADVISED = "DAgger"
+DAGGER_LABEL = "DAgger"
 EPISODES = 100  # of each trial, to count steps on the spot
-WHY = (
+REASON = (
     "A likely reason. Q* is what an action costs *if the expert takes over after it*: a step into a wall 1 more than "
     "the best, a step back 2. To a student that cannot tell three ways apart, each as likely, the wall is the "
     "cheapest in the mean; but nobody takes over, it sees what it saw, and does it again. Who is told what the expert "
@@ -48,36 +48,38 @@ WHY = (
 
 
 @dataclass(frozen=True)
-class Standing(MethodStudy):
+class BlockedMoveStudy(MethodStudy):
     """With the share of steps that lead nowhere."""
 
     def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         own = super().to_dict(groups, request)
         methods = [method for case in own["cases"] for method in case["methods"]]
         for method, group in zip(methods, groups, strict=True):
-            method["blocked_moves_stay"] = estimate(np.array([blocked_moves_stay(run) for run in group.runs])).named(
-                "share"
-            )
+            method["blocked_moves_stay"] = estimate(
+                np.array([measure_blocked_moves(run) for run in group.runs])
+            ).to_fields("share")
         return own
 
-    def remarks(self, facts: JsonDict) -> list[str]:
+    def render_remarks(self, facts: JsonDict) -> list[str]:
         by_method = list(zip(*(case["methods"] for case in facts["cases"]), strict=True))
-        lines = [[found[0]["label"], *(share(one["blocked_moves_stay"]) for one in found)] for found in by_method]
+        lines = [
+            [found[0]["label"], *(format_share(one["blocked_moves_stay"]) for one in found)] for found in by_method
+        ]
         header = " | ".join(["method", *(case["label"] for case in facts["cases"])])
-        return [why(facts["cases"]), markdown_table(header, lines)]
+        return [describe_reason(facts["cases"]), format_markdown_table(header, lines)]
 
 
-def why(cases: Sequence[JsonDict]) -> str:
+def describe_reason(cases: Sequence[JsonDict]) -> str:
     """What may be the reason, and what the case that was made to find out says to it."""
     usual, moves = cases[-2:]
-    place = next(place for place, method in enumerate(usual["methods"]) if method["label"] == ADVISED)
-    with_them, without = (earned(case["methods"][place]["to_first"]) for case in (usual, moves))
+    place = next(place for place, method in enumerate(usual["methods"]) if method["label"] == DAGGER_LABEL)
+    with_them, without = (format_difference(case["methods"][place]["to_first"]) for case in (usual, moves))
     first = usual["methods"][0]["label"]
     said = {"with_them": with_them, "without": without, "doors": usual["label"]}
-    return WHY.format(first=first, other=ADVISED, episodes=EPISODES, **said)
+    return REASON.format(first=first, other=DAGGER_LABEL, episodes=EPISODES, **said)
 
 
-def blocked_moves_stay(run: Run) -> float:
+def measure_blocked_moves(run: Run) -> float:
     """The share of its policy's steps that lead nowhere."""
     world = run.config.problem
     assert isinstance(world, KeysProblem)
@@ -87,38 +89,38 @@ def blocked_moves_stay(run: Run) -> float:
     return float(1 - np.take_along_axis(leads, found.actions[found.mask][:, None], axis=1).mean())
 
 
-def share(found: JsonDict) -> str:
+def format_share(found: JsonDict) -> str:
     return f"{found['share']:.3f} ({format_interval(found['share_low'], found['share_high'], 3)})"
 
 
-def earned(found: JsonDict) -> str:
+def format_difference(found: JsonDict) -> str:
     return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
 
 
-def doors(count: int) -> Case:
+def make_case(count: int) -> Case:
     settings = {"grid_size": SIZE, "doors": count, "budget": BUDGET * count}
     return Case(count, f"{count} door{'s' * (count > 1)}", settings)
 
 
-NONE_ON_THE_SPOT = Case(
+MASKED_CASE = Case(
     max(DOORS) + 1,
     f"{max(DOORS)} doors without steps on the spot",
-    {**doors(max(DOORS)).settings, "blocked_moves_stay": False},
+    {**make_case(max(DOORS)).settings, "blocked_moves_stay": False},
     tick=f"{max(DOORS)} without steps\non the spot",
     apart=True,
 )
-KEYS = Standing(
+KEYS = BlockedMoveStudy(
     name="pays-keys",
     title="Doors and keys: more and more doors",
     question="How many doors can be learned from so many steps, with and without somebody who knows the way?",
     task=find_task("keys"),
     varied="locked doors, each with a key",
-    cases=(*map(doors, DOORS), NONE_ON_THE_SPOT),
+    cases=(*map(make_case, DOORS), MASKED_CASE),
     methods={
-        "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated", settings=MIXED),
-        "AggreVaTeD (natural)": FigureRow("aggrevated", "natural", settings=MIXED),
-        "AggreVaTeD (regular)": FigureRow("aggrevated", "regular", settings=MIXED | {"trajectories": 10}),
-        ADVISED: FigureRow("dagger", "follow-the-leader", settings=MIXED),
+        "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated", settings=MIXING_SETTINGS),
+        "AggreVaTeD (natural)": FigureRow("aggrevated", "natural", settings=MIXING_SETTINGS),
+        "AggreVaTeD (regular)": FigureRow("aggrevated", "regular", settings=MIXING_SETTINGS | {"trajectories": 10}),
+        DAGGER_LABEL: FigureRow("dagger", "follow-the-leader", settings=MIXING_SETTINGS),
         "SL": FigureRow("sl", "follow-the-leader"),
         "SL-RL (critic)": FigureRow("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
         "TNPG (critic)": FigureRow("tnpg", "natural", settings={"oracle": "critic"}),
@@ -135,7 +137,7 @@ KEYS = Standing(
         "(α_n = 0.5 · 0.9^(n−1)), in those of SL all. "
         f"Every trial has {BUDGET:,} steps for each door. The last case was added after the others had been seen, to "
         "find out why AggreVaTeD is behind with three doors; there, a step into a wall or a locked door is not legal.",
-        TUNING,
+        TUNING_NOTE,
     ),
 )
 FIGURES = (KEYS,)

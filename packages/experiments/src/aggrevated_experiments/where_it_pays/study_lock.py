@@ -9,7 +9,7 @@ LENGTHS = (2, 4, 6, 8, 10, 14, 20)
 EPISODES = 2000  # of each trial, whatever the length
 
 
-def by_trying(case: Case) -> float:
+def count_brute_force_steps(case: Case) -> float:
     """Steps until the lock is open, in the mean, of whoever tries all combinations and none of them twice."""
     return float(case.x * (DIGITS**case.x + 1) / 2)
 
@@ -32,7 +32,7 @@ LOCK = MethodStudy(
     },
     settings={"trajectories": 25},
     within=0.05,
-    lines={"steps": {"any RL at least, in the mean: L (4^L + 1)/2": by_trying}},
+    lines={"steps": {"any RL at least, in the mean: L (4^L + 1)/2": count_brute_force_steps}},
     notes=(
         f"Every trial has {EPISODES:,} episodes of L steps, and the combination is the same in all of them. The expert "
         "knows it and is free: its Q* is a formula and takes no simulator steps. A wrong digit leads to a dead end "

@@ -9,65 +9,75 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.statistics import estimate
-from aggrevated.reports import Table, markdown_table, text_column, write_page
+from aggrevated.reports import Table, format_markdown_table, make_text_column, write_page
 from aggrevated.reports.comparison import TrialGroup, format_interval
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow, find_task
 from aggrevated.training.run_folder import Run
 from aggrevated.validation import evaluate_returns
 from aggrevated_experiments.figures import Request
-from aggrevated_experiments.method_comparison.numbers import paired_comparison
-from aggrevated_experiments.method_comparison.page import page
+from aggrevated_experiments.method_comparison.numbers import summarize_paired_difference
+from aggrevated_experiments.method_comparison.page import render_page
 from aggrevated_experiments.method_comparison.spec import Case
 from aggrevated_experiments.method_comparison.study import MethodStudy
-from aggrevated_experiments.method_comparison.summary_text import listed
-from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, plot_method_comparison
-from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound
-from aggrevated_experiments.where_it_pays.simulators.packing import CAPACITY, ITEMS, LARGEST, SMALLEST, Packing
+from aggrevated_experiments.method_comparison.summary_text import join_with_and
+from aggrevated_experiments.plots.method_comparison import EXPERT_LABEL, Panel, Series, plot_method_comparison
+from aggrevated_experiments.where_it_pays.experts.exact_packing import (
+    BestFit,
+    ExactPacking,
+    compute_lower_bound,
+    count_first_fit_bins,
+)
+from aggrevated_experiments.where_it_pays.simulators.packing import CAPACITY, ITEMS, MAX_ITEM, MIN_ITEM, Packing
 
-LEARNED = 12  # items
-LARGER = (12, 20, 40, 80)
+TRAINING_ITEMS = 12  # items
+TEST_ITEMS = (12, 20, 40, 80)
 EPISODES = 300  # of each trial, with each number of items
 RULES = {"best_fit": "best fit", "first_fit": "first fit", "exact": "exact solver"}
 
 
 @dataclass(frozen=True)
-class Larger(MethodStudy):
+class PackingStudy(MethodStudy):
     """Learned with a few items, and tested with more."""
 
-    sizes: tuple[int, ...] = LARGER
+    sizes: tuple[int, ...] = TEST_ITEMS
 
     def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         own = super().to_dict(groups, request)
         tested = []
         for size in self.sizes:
             named = zip(self.methods, groups, strict=True)
-            methods = [of_method(label, [trial(run, size) for run in group.runs]) for label, group in named]
+            methods = [
+                summarize_method(label, [evaluate_trial(run, size) for run in group.runs]) for label, group in named
+            ]
             tested.append({"items": size, "methods": methods})
-        return own | {"larger": tested, "answer": f"{own['answer']} {beside_best_fit(tested)}"}
+        return own | {"larger": tested, "answer": f"{own['answer']} {describe_best_fit_comparison(tested)}"}
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         facts = self.to_dict(groups, request)
         tested = facts["larger"]
-        draw(self, tested, folder / self.name)
-        title, question, figure, answer, *notes, beside = page(self, facts)
-        lines = [cells(case, method) for case in tested for method in case["methods"]]
-        rules = [rule_cells(case) for case in tested]
-        parts = [title, question, figure, answer, HOW_TO_READ, markdown_table(" | ".join(HEADER), lines)]
-        learned = f"With the {LEARNED} items that they learned with, beside the exact solver:"
+        plot_excess(self, tested, folder / self.name)
+        title, question, figure, answer, *notes, beside = render_page(self, facts)
+        lines = [format_row(case, method) for case in tested for method in case["methods"]]
+        rules = [format_rule_row(case) for case in tested]
+        parts = [title, question, figure, answer, HOW_TO_READ, format_markdown_table(" | ".join(HEADER), lines)]
+        learned = f"With the {TRAINING_ITEMS} items that they learned with, beside the exact solver:"
         write_page(
-            folder, self.name, facts, [*parts, markdown_table(" | ".join(RULED), rules), *notes, learned, beside]
+            folder,
+            self.name,
+            facts,
+            [*parts, format_markdown_table(" | ".join(RULE_HEADER), rules), *notes, learned, beside],
         )
         names = ("items", "method", "bins", "over the bound", "to best fit")
         rows = [dict(zip(HEADER, line, strict=True)) for line in lines]
         closing = f"{facts['answer']}\nfigure and page: {folder}/{self.name}.png and .md"
-        return Table(rows, {name: text_column(name) for name in names}, closing, self.question)
+        return Table(rows, {name: make_text_column(name) for name in names}, closing, self.question)
 
 
 # ---- numbers
 
 
-def trial(run: Run, size: int) -> JsonDict:
+def evaluate_trial(run: Run, size: int) -> JsonDict:
     """Bins in the mean of one trial's policy with so many items, and of rules of thumb on the same episodes."""
     simulator = Packing(size, size)
     fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
@@ -77,20 +87,20 @@ def trial(run: Run, size: int) -> JsonDict:
         "seed": run.config.loop.seed,
         "bins": float(-evaluate_returns(run.policy, simulator, fresh)[0].mean()),
         "best_fit": float(-evaluate_returns(BestFit(simulator), simulator, fresh)[0].mean()),
-        "first_fit": float(np.mean([first_fit(own) for own in items])),
-        "lower_bound": float(np.mean([lower_bound(own) for own in items])),
+        "first_fit": float(np.mean([count_first_fit_bins(own) for own in items])),
+        "lower_bound": float(np.mean([compute_lower_bound(own) for own in items])),
         "exact": float(ExactPacking(simulator).q(states).min(axis=1).mean()),
     }
 
 
-def over(trials: Sequence[JsonDict], name: str) -> Array:
+def compute_excess(trials: Sequence[JsonDict], name: str) -> Array:
     """[trials]: by how many percent that number of bins is above the lower bound."""
     return np.array([100 * (one[name] / one["lower_bound"] - 1) for one in trials])
 
 
-def of_method(label: str, trials: Sequence[JsonDict]) -> JsonDict:
+def summarize_method(label: str, trials: Sequence[JsonDict]) -> JsonDict:
     """All trials of one method with so many items, and how they stand beside best fit."""
-    above = over(trials, "bins")
+    above = compute_excess(trials, "bins")
     found = estimate(above)
     return {
         "label": label,
@@ -98,8 +108,8 @@ def of_method(label: str, trials: Sequence[JsonDict]) -> JsonDict:
         "iqm": found.value,
         "low": found.low,
         "high": found.high,
-        "to_best_fit": paired_comparison(above, over(trials, "best_fit")),
-        **{name: float(over(trials, name).mean()) for name in RULES},
+        "to_best_fit": summarize_paired_difference(above, compute_excess(trials, "best_fit")),
+        **{name: float(compute_excess(trials, name).mean()) for name in RULES},
         "trials": list(trials),
     }
 
@@ -107,7 +117,7 @@ def of_method(label: str, trials: Sequence[JsonDict]) -> JsonDict:
 # ---- words
 
 
-def beside_best_fit(tested: Sequence[JsonDict]) -> str:
+def describe_best_fit_comparison(tested: Sequence[JsonDict]) -> str:
     """With how many items each method needs fewer bins than best fit, or more, by the interval over trials."""
     told = []
     for number, method in enumerate(tested[0]["methods"]):
@@ -115,8 +125,8 @@ def beside_best_fit(tested: Sequence[JsonDict]) -> str:
         for case in tested:
             found = case["methods"][number]["to_best_fit"]
             if found["high"] < 0 or found["low"] > 0:
-                signs["fewer" if found["high"] < 0 else "more"].append(f"{case['items']} ({in_points(found)})")
-        parts = [f"{sign} with {listed(where)}" for sign, where in signs.items() if where]
+                signs["fewer" if found["high"] < 0 else "more"].append(f"{case['items']} ({format_points(found)})")
+        parts = [f"{sign} with {join_with_and(where)}" for sign, where in signs.items() if where]
         told.append(
             f"{method['label']} takes {' and '.join(parts)} items" if parts else f"{method['label']} is not told apart"
         )
@@ -127,21 +137,21 @@ def beside_best_fit(tested: Sequence[JsonDict]) -> str:
     )
 
 
-def in_points(found: JsonDict) -> str:
+def format_points(found: JsonDict) -> str:
     return f"{found['difference']:+.2f}, {found['low']:+.2f} to {found['high']:+.2f}"
 
 
 HOW_TO_READ = (
-    f"Policies learned with {LEARNED} items, tested on {EPISODES} fresh episodes of each trial with 12 to 80: bins "
-    "above ⌈Σ sizes / C⌉, which no packing undercuts, in percent; interquartile mean of the trials with its own "
+    f"Policies learned with {TRAINING_ITEMS} items, tested on {EPISODES} fresh episodes of each trial with 12 to 80: "
+    "bins above ⌈Σ sizes / C⌉, which no packing undercuts, in percent; interquartile mean of the trials with its own "
     "bootstrap interval, and the mean difference to best fit on the same episodes with its own by Student's t. "
-    f"Nothing was learned, or chosen, with more than {LEARNED} items."
+    f"Nothing was learned, or chosen, with more than {TRAINING_ITEMS} items."
 )
 HEADER = ("items", "method", "bins", "over the bound", "95 % interval", "to best fit")
-RULED = ("items", *RULES.values())
+RULE_HEADER = ("items", *RULES.values())
 
 
-def cells(case: JsonDict, method: JsonDict) -> list[str]:
+def format_row(case: JsonDict, method: JsonDict) -> list[str]:
     """One line of the table."""
     found = method["to_best_fit"]
     difference = f"{found['difference']:+.2f} ({format_interval(found['low'], found['high'], 2)})"
@@ -156,21 +166,21 @@ def cells(case: JsonDict, method: JsonDict) -> list[str]:
     ]
 
 
-def rule_cells(case: JsonDict) -> list[str]:
+def format_rule_row(case: JsonDict) -> list[str]:
     """The rules of thumb with so many items, above the bound."""
     known = case["methods"][0]
     return [str(case["items"]), *(f"{known[rule]:.2f} %" for rule in RULES)]
 
 
-def draw(figure: Larger, tested: Sequence[JsonDict], path: Path) -> None:
+def plot_excess(figure: PackingStudy, tested: Sequence[JsonDict], path: Path) -> None:
     """One panel over the number of items, with the rules of thumb as lines."""
     series = []
     for number, label in enumerate(figure.methods):
         found = [case["methods"][number] for case in tested]
         iqm, low, high = (np.array([one[end] for one in found]) for end in ("iqm", "low", "high"))
-        trials = np.array([over(one["trials"], "bins") for one in found])
-        series.append(Series(label, iqm, low, high, trials, dotted=label in WITHOUT))
-    rules = RULES | {"exact": EXPERT}
+        trials = np.array([compute_excess(one["trials"], "bins") for one in found])
+        series.append(Series(label, iqm, low, high, trials, dotted=label in METHODS_WITHOUT_EXPERT))
+    rules = RULES | {"exact": EXPERT_LABEL}
     lines = {said: np.array([case["methods"][0][rule] for case in tested], float) for rule, said in rules.items()}
     x = np.log2(np.array(figure.sizes, float))
     shown = Panel("bins above the lower bound, in %", series, lines=lines)
@@ -187,20 +197,20 @@ METHODS = {
     "SL-RL (critic)": FigureRow("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
     "TNPG (critic)": FigureRow("tnpg", "natural", settings={"oracle": "critic"}),
 }
-WITHOUT = ("SL-RL (critic)", "TNPG (critic)")  # an expert to ask
-PACKING = Larger(
+METHODS_WITHOUT_EXPERT = ("SL-RL (critic)", "TNPG (critic)")  # an expert to ask
+PACKING = PackingStudy(
     name="pays-packing",
-    title=f"Bin packing: learned with {LEARNED} items, tested with more",
+    title=f"Bin packing: learned with {TRAINING_ITEMS} items, tested with more",
     question="Does what an exact solver says of small instances carry over to larger ones?",
     task=find_task("packing"),
     varied="items to be packed",
-    cases=(Case(LEARNED, f"n = {LEARNED}", {"items": LEARNED}),),
+    cases=(Case(TRAINING_ITEMS, f"n = {TRAINING_ITEMS}", {"items": TRAINING_ITEMS}),),
     methods=METHODS,
     settings={"budget": 30_000, "trajectories": 50, "validate_every": 5, "validation_episodes": 300},
     tells=("difference",),
     within=0.01,
     notes=(
-        f"Items of sizes {SMALLEST} to {LARGEST}, each as likely, come one by one to bins of {CAPACITY}; all of "
+        f"Items of sizes {MIN_ITEM} to {MAX_ITEM}, each as likely, come one by one to bins of {CAPACITY}; all of "
         "them are known from the start, and a new bin costs 1. The expert is an exhaustive search: its Q* is "
         "exact, and takes no simulator steps; with bins of this capacity it takes milliseconds at most also with 80 "
         "items, so that the optimum is known throughout. The learner sees how many bins there are of each room, the "

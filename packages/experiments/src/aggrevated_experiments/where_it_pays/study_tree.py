@@ -10,87 +10,89 @@ import numpy as np
 
 from aggrevated.core.errors import UsageError
 from aggrevated.core.hardware import single_thread
-from aggrevated.core.statistics import median_time
-from aggrevated.reports import Table, markdown_table, package_versions, text_column, write_page
+from aggrevated.core.statistics import estimate_median_time
+from aggrevated.reports import Table, format_markdown_table, get_package_versions, make_text_column, write_page
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict
 from aggrevated_experiments.figures import Figure, Request
-from aggrevated_experiments.method_comparison.numbers import in_facts
-from aggrevated_experiments.method_comparison.page import in_steps, or_never
-from aggrevated_experiments.method_comparison.summary_text import listed
+from aggrevated_experiments.method_comparison.numbers import estimate_to_dict
+from aggrevated_experiments.method_comparison.page import fill_never, format_steps
+from aggrevated_experiments.method_comparison.summary_text import join_with_and
 from aggrevated_experiments.plots.method_comparison import Panel, Series, plot_method_comparison
 from aggrevated_experiments.theory.study import fit_slope
 from aggrevated_experiments.theory.time_to_zero_regret import (
     CONTENDERS,
     GAP,
-    SHARE,
+    ZERO_REGRET_SHARE,
     Contender,
-    episodes_to_zero_regret,
-    few,
-    random_policy_regret,
-    rl_lower_bound,
+    compute_random_policy_regret,
+    compute_rl_lower_bound,
+    count_episodes_to_zero_regret,
+    count_expert_episodes,
 )
-from aggrevated_experiments.theory.tree import one_good_leaf
+from aggrevated_experiments.theory.tree import make_hard_trees
 
 DEPTHS = tuple(range(4, 21, 2))
-QUICK = (4, 6, 8)
+QUICK_DEPTHS = (4, 6, 8)
 TREES = 5
 QUICK_TREES = 2
-LEAST = "no RL below, in the mean: Theorem special_lower"
+RL_LOWER_BOUND_LABEL = "no RL below, in the mean: Theorem special_lower"
 
 
 @dataclass(frozen=True)
-class PaysTree(Figure):
+class TreeStudy(Figure):
     """Episodes until play is free of regret, over the depth."""
 
     name: str = "pays-tree"
     title: str = "The tree: episodes until play is free of regret"
     question: str = "How do the episodes grow with the depth of a tree, with and without an expert that knows Q*?"
 
-    def folder(self, request: Request) -> Path:
+    def choose_folder(self, request: Request) -> Path:
         if request.out and request.report:
             raise UsageError(f"{self.name} has no runs, only its report; give --report or --out, not both")
-        return super().folder(request)
+        return super().choose_folder(request)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        depths, trees = (QUICK, QUICK_TREES) if request.quick else (DEPTHS, TREES)
+        depths, trees = (QUICK_DEPTHS, QUICK_TREES) if request.quick else (DEPTHS, TREES)
         cases = []
         for depth in depths:
             request.note(f"{self.name}: depth {depth}, {2 ** (depth - 1):,} leaves")
-            cases.append(at_depth(depth, trees))
+            cases.append(measure_depth(depth, trees))
         facts = {
-            "command": request.command(self),
-            "versions": package_versions(("aggrevated", "numpy")),
+            "command": request.format_command(self),
+            "versions": get_package_versions(("aggrevated", "numpy")),
             "seeds": [0],
             "title": self.title,
             "question": self.question,
-            "answer": answer(cases),
+            "answer": describe_answer(cases),
             "trees": trees,
             "gap": GAP,
-            "share_of_random_play": SHARE,
+            "share_of_random_play": ZERO_REGRET_SHARE,
             "cases": cases,
         }
-        draw(self, cases, folder / self.name)
-        write_page(folder, self.name, facts, page(self, facts))
-        return table(self, facts, folder)
+        plot_growth(self, cases, folder / self.name)
+        write_page(folder, self.name, facts, render_page(self, facts))
+        return make_table(self, facts, folder)
 
 
-def at_depth(depth: int, trees: int) -> JsonDict:
+def measure_depth(depth: int, trees: int) -> JsonDict:
     """All that play at this depth."""
     found = []
     with single_thread():
-        drawn = one_good_leaf(trees, depth, GAP, seed=0)
+        drawn = make_hard_trees(trees, depth, GAP, seed=0)
         for one in CONTENDERS:
             if depth <= one.deepest:
                 regrets = one.play(drawn, one.episodes(depth), 0)
                 found.append(
-                    of_contender(one, depth, episodes_to_zero_regret(regrets, random_policy_regret(depth)).tolist())
+                    summarize_contender(
+                        one, depth, count_episodes_to_zero_regret(regrets, compute_random_policy_regret(depth)).tolist()
+                    )
                 )
-    lower = rl_lower_bound(depth)
+    lower = compute_rl_lower_bound(depth)
     return {"depth": depth, "leaves": 2 ** (depth - 1), "least_of_rl": lower, "contenders": found}
 
 
-def of_contender(one: Contender, depth: int, times: Sequence[float]) -> JsonDict:
+def summarize_contender(one: Contender, depth: int, times: Sequence[float]) -> JsonDict:
     """What one of them needed, on every tree; None: not within its episodes."""
     episodes = [None if np.isinf(time) else int(time) for time in times]
     return {
@@ -98,21 +100,23 @@ def of_contender(one: Contender, depth: int, times: Sequence[float]) -> JsonDict
         "learns_from_expert": one.learns_from_expert,
         "episodes": one.episodes(depth),
         "until_free": episodes,
-        **in_facts(median_time(episodes), "median"),
+        **estimate_to_dict(estimate_median_time(episodes), "median"),
     }
 
 
-def of(cases: Sequence[JsonDict], label: str) -> list[JsonDict | None]:
+def select_contender(cases: Sequence[JsonDict], label: str) -> list[JsonDict | None]:
     """One contender at all depths; None where it was not tried."""
     return [next((one for one in case["contenders"] if one["label"] == label), None) for case in cases]
 
 
-def answer(cases: Sequence[JsonDict]) -> str:
+def describe_answer(cases: Sequence[JsonDict]) -> str:
     """How the episodes grow: with the depth, or with the leaves."""
     told = []
     depths = [case["depth"] for case in cases]
     for one in CONTENDERS:
-        known = [(k, found["median"]) for k, found in zip(depths, of(cases, one.label), strict=True) if found]
+        known = [
+            (k, found["median"]) for k, found in zip(depths, select_contender(cases, one.label), strict=True) if found
+        ]
         reached = [(k, median) for k, median in known if median is not None]
         if not reached:
             told.append(f"{one.label}: at no depth")
@@ -127,34 +131,34 @@ def answer(cases: Sequence[JsonDict]) -> str:
         told.append(f"{one.label}: {least:,.0f} at depth {first} and {most:,.0f} at {last}, {grows}")
     beyond = [case["depth"] for case in cases if len(case["contenders"]) < len(CONTENDERS)]
     more = (
-        f" Bandits were not run at depths {listed([str(depth) for depth in beyond])}: at the last of these no RL "
-        f"needs fewer than {cases[-1]['least_of_rl']:,.0f} episodes in the mean."
+        f" Bandits were not run at depths {join_with_and([str(depth) for depth in beyond])}: at the last of these "
+        f"no RL needs fewer than {cases[-1]['least_of_rl']:,.0f} episodes in the mean."
         if beyond
         else ""
     )
     return "Episodes until play is free of regret, in the median: " + "; ".join(told) + "." + more
 
 
-def draw(figure: PaysTree, cases: Sequence[JsonDict], path: Path) -> None:
+def plot_growth(figure: TreeStudy, cases: Sequence[JsonDict], path: Path) -> None:
     """One panel: both kinds of growth on one logarithmic axis."""
     depths = np.array([case["depth"] for case in cases], float)
     series = []
     trees = len(cases[0]["contenders"][0]["until_free"])
     limit = np.array([max(one["episodes"] for one in case["contenders"]) for case in cases], float)
     for one in CONTENDERS:
-        found = of(cases, one.label)
+        found = select_contender(cases, one.label)
         value, low, high = (
-            np.array([np.nan if f is None else or_never(f[end]) for f in found]) for end in ("median", "low", "high")
+            np.array([np.nan if f is None else fill_never(f[end]) for f in found]) for end in ("median", "low", "high")
         )
-        trials = np.array([[np.nan] * trees if f is None else [*map(or_never, f["until_free"])] for f in found])
+        trials = np.array([[np.nan] * trees if f is None else [*map(fill_never, f["until_free"])] for f in found])
         series.append(Series(one.label, value, low, high, trials, dotted=not one.learns_from_expert))
-    lines = {LEAST: np.array([case["least_of_rl"] for case in cases])}
+    lines = {RL_LOWER_BOUND_LABEL: np.array([case["least_of_rl"] for case in cases])}
     panel = Panel("episodes until play is free of regret", series, log=True, limit=limit, lines=lines)
     labels = [f"{depth:.0f}" for depth in depths]
     plot_method_comparison([panel], depths, labels, "depth K", figure.title, path)
 
 
-def page(figure: PaysTree, facts: JsonDict) -> list[str]:
+def render_page(figure: TreeStudy, facts: JsonDict) -> list[str]:
     """Question, figure, answer and table, in Markdown."""
     header = "depth | leaves | learner | episodes until free of regret, median | 95 % interval | each tree"
     rows = [
@@ -162,9 +166,9 @@ def page(figure: PaysTree, facts: JsonDict) -> list[str]:
             str(case["depth"]),
             f"{case['leaves']:,}",
             one["label"],
-            in_steps(one["median"]),
-            f"{in_steps(one['low'])} to {in_steps(one['high'])}",
-            ", ".join(map(in_steps, one["until_free"])),
+            format_steps(one["median"]),
+            f"{format_steps(one['low'])} to {format_steps(one['high'])}",
+            ", ".join(map(format_steps, one["until_free"])),
         ]
         for case in facts["cases"]
         for one in case["contenders"]
@@ -175,36 +179,40 @@ def page(figure: PaysTree, facts: JsonDict) -> list[str]:
         f"*{figure.question}*",
         f"![{figure.title}]({figure.name}.png)",
         facts["answer"],
-        how_to_read(facts),
-        markdown_table(header, rows),
+        describe_table(facts),
+        format_markdown_table(header, rows),
     ]
 
 
-def how_to_read(facts: JsonDict) -> str:
+def describe_table(facts: JsonDict) -> str:
     """The words above the table."""
     depth = facts["cases"][0]["depth"]
     return (
         f"{facts['trees']} trees of each depth K, with 2^(K−1) leaves that cost 0 or 1, all with a mean of ½, but for "
         f"a random one that is better by {GAP:g}. Play is free of regret from the episode on after which the newer "
-        f"half of all episodes so far always has at most {SHARE:.0%} of the regret of random play; what was not so "
-        f"within the episodes that were played ({few(depth) // depth} K with an expert, 256 for each leaf without) "
-        "counts as later than all that was. The expert knows Q* of both actions (exact), or rolls out once for each "
-        "(noisy); that is not counted in episodes. Steps of EG and bonuses of the bandits are the best of a few, on "
+        f"half of all episodes so far always has at most {ZERO_REGRET_SHARE:.0%} of the regret of random play; what "
+        f"was not so within the episodes that were played ({count_expert_episodes(depth) // depth} K with an expert, 256 "
+        "for each leaf without) counts as later than all that was. The expert knows Q* of both actions (exact), or "
+        "rolls out once for each (noisy); that is not counted in episodes. Steps of EG and bonuses of the bandits are the best of a few, on "
         "trees of another seed. The line is what the proof of Theorem special_lower leaves to any RL, whichever it is: "
         "it is drawn, too, where there are too many leaves for the bandits to be run."
     )
 
 
-def table(figure: PaysTree, facts: JsonDict, folder: Path) -> Table:
+def make_table(figure: TreeStudy, facts: JsonDict, folder: Path) -> Table:
     """To print."""
     rows = [
-        {"depth": case["depth"], **one, "shown": in_steps(one["median"])}
+        {"depth": case["depth"], **one, "shown": format_steps(one["median"])}
         for case in facts["cases"]
         for one in case["contenders"]
     ]
-    columns = {"depth": text_column("depth"), "learner": text_column("label"), "episodes": text_column("shown")}
+    columns = {
+        "depth": make_text_column("depth"),
+        "learner": make_text_column("label"),
+        "episodes": make_text_column("shown"),
+    }
     closing = f"{facts['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
     return Table(rows, columns, closing, figure.question)
 
 
-FIGURES = (PaysTree(),)
+FIGURES = (TreeStudy(),)

@@ -42,13 +42,13 @@ class Draw:
         """Serve until somebody stops it."""
         from aggrevated_reader.cli.serve import serve_application
 
-        serve_application(self._app, self.port, not self.no_browser, self.json)
+        serve_application(self._make_app, self.port, not self.no_browser, self.json)
 
-    def _app(self) -> ASGIApp:
+    def _make_app(self) -> ASGIApp:
         from aggrevated_reader.pages_report import load_reader
-        from aggrevated_reader.web.draw_page import draw_app
+        from aggrevated_reader.web.draw_page import make_draw_app
         from aggrevated_reader.web.drawings import Drawings
 
         drawings = Drawings(load_reader(self.policy), self.corrected_pages)
         drawings.warm_up()
-        return draw_app(drawings)
+        return make_draw_app(drawings)

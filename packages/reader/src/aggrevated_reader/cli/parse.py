@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 from aggrevated.cli.options import AnyPath, File, Folder
 from aggrevated.core.errors import AggrevatedError, DataError, UsageError
-from aggrevated_reader.cli.draw_options import drawing_paths
+from aggrevated_reader.cli.draw_options import make_drawing_paths
 
 if TYPE_CHECKING:
     from aggrevated.storage import JsonDict
@@ -53,12 +53,12 @@ class Parse:
 
     def run(self) -> None:
         """Read, print, and draw what is asked for."""
-        from aggrevated_reader.pages_report import files_in, load_reader
+        from aggrevated_reader.pages_report import find_page_files, load_reader
         from aggrevated_reader.pictures.segmentation import segment_page
 
         if not self.files:
             raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, or a folder of these")
-        files = files_in(self.files)
+        files = find_page_files(self.files)
         if files != list(self.files[:1]):
             self._show_all(load_reader(self.policy), files)
             return
@@ -66,11 +66,11 @@ class Parse:
             files[0]
         )  # before torch is there: a large picture takes memory, and a bad one is told at once
         reader = load_reader(self.policy)
-        self._show(reader.understood(files[0], seen), reader, alone=True)
+        self._show(reader.parse_segmented(files[0], seen), reader, alone=True)
 
     def _show_all(self, reader: PageReader, files: list[Path]) -> None:
         from aggrevated.cli.console import Progress, print_note
-        from aggrevated_reader.pages_report import counted, reason
+        from aggrevated_reader.pages_report import count_failures, extract_reason
 
         failed: list[tuple[Path, AggrevatedError]] = []
         doubtful: list[Path] = []
@@ -79,12 +79,12 @@ class Parse:
                 if isinstance(found, AggrevatedError):
                     failed.append((file, found))
                     if self.verbose:
-                        print_note(f"left out {file}: {reason(file, found)}")
+                        print_note(f"left out {file}: {extract_reason(file, found)}")
                 else:
                     self._show(found, reader, alone=False)
                     doubtful += [file] if found.doubts else []
-                progress.at(done, f"{done - len(failed)} read", last=done == len(files))
-        for why, count in counted(failed).most_common():
+                progress.report(done, f"{done - len(failed)} read", last=done == len(files))
+        for why, count in count_failures(failed).most_common():
             print_note(f"left out {count} of {len(files)} files: {why}")
         if len(failed) == len(files):
             raise DataError(f"none of the {len(files)} files could be read; give pictures, PDFs or InkML of algebra")
@@ -97,22 +97,22 @@ class Parse:
     def _show(self, parsed: ParsedPage, reader: PageReader, alone: bool) -> None:
         """Print one page; warn where it does not look like algebra."""
         from aggrevated.cli.console import print_dict, print_note
-        from aggrevated_reader.pages_report import arcs_of
-        from aggrevated_reader.parse_steps import in_lines
+        from aggrevated_reader.pages_report import format_arcs
+        from aggrevated_reader.parse_steps import format_steps
 
-        drawings = self._drawings(parsed.file, alone)
-        steps = self._steps(parsed, reader)
+        drawings = self._list_drawing_paths(parsed.file, alone)
+        steps = self._list_steps(parsed, reader)
         if self.json:
             print_dict(parsed.to_dict() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
         elif alone:
             known = set(parsed.reading.labels) != {"?"}
             in_one_line = " \\\\ ".join(parsed.latex.splitlines())
             expression = [parsed.text, f"LaTeX: {in_one_line}"] if known else []
-            print("\n".join([*expression, *arcs_of(parsed)]))
+            print("\n".join([*expression, *format_arcs(parsed)]))
         else:
             print(f"{parsed.file}: {' / '.join(parsed.text.splitlines())}")
         if steps and not self.json:
-            print("\n".join(in_lines(steps, parsed.reading.labels)))
+            print("\n".join(format_steps(steps, parsed.reading.labels)))
         if parsed.doubts:
             print_note(f"{parsed.file} may be no page of algebra, or not what was read: {'; '.join(parsed.doubts)}")
         self._draw(parsed, reader, drawings)
@@ -121,31 +121,33 @@ class Parse:
         if alone and self.strict and parsed.doubts:
             raise DataError(f"{parsed.file} does not look like algebra; look at it, or leave --strict out")
 
-    def _steps(self, parsed: ParsedPage, reader: PageReader) -> list[JsonDict]:
+    def _list_steps(self, parsed: ParsedPage, reader: PageReader) -> list[JsonDict]:
         """How it was parsed, if that is asked for."""
         if not self.steps or not len(parsed.page):
             return []
         from aggrevated_reader.parse_steps import has_gold_heads, list_parse_steps
 
-        return list_parse_steps(*reader.reads.parser_of(parsed.seen.page), known=has_gold_heads(parsed.seen.page))
+        return list_parse_steps(*reader.reads.make_parser(parsed.seen.page), known=has_gold_heads(parsed.seen.page))
 
-    def _drawings(self, file: Path, alone: bool) -> dict[str, str]:
+    def _list_drawing_paths(self, file: Path, alone: bool) -> dict[str, str]:
         """What is drawn, by its ending."""
         if not (self.draw or self.show_growth or self.out):
             return {}
-        drawings, grown = (drawing_paths(file, self.out, alone, which) for which in ("", "-growth"))
+        drawings, grown = (make_drawing_paths(file, self.out, alone, which) for which in ("", "-growth"))
         return drawings | ({"growth": grown["svg"]} if self.show_growth else {})
 
     def _draw(self, parsed: ParsedPage, reader: PageReader, drawings: dict[str, str]) -> None:
         if not drawings:
             return
         from aggrevated.plots.parse_tree import draw_growth, draw_tree
-        from aggrevated_reader.pages_report import frames_of, some
+        from aggrevated_reader.pages_report import list_frames, select_frames
 
         reading = parsed.reading
         place = Path(drawings["svg"]).with_suffix("")
         names = reading.labels if set(reading.labels) != {"?"} else ()
         draw_tree(parsed.page, reading.heads, place, parsed.file.name, names=names, lines=reading.lines)
         if self.show_growth:
-            frames = frames_of(*reader.reads.parser_of(parsed.seen.page))
-            draw_growth(parsed.page, some(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name)
+            frames = list_frames(*reader.reads.make_parser(parsed.seen.page))
+            draw_growth(
+                parsed.page, select_frames(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name
+            )

@@ -33,8 +33,8 @@ def serve_application(make: Callable[[], ASGIApp], port: int, browser: bool, as_
     address = bind(port)
     with address.listener:
 
-        def ready() -> None:
+        def print_address() -> None:
             print(json.dumps({"address": str(address)}) if as_json else address, flush=True)
             print_note("the page is for this machine only; Ctrl-C ends it")
 
-        serve(make(), address, browser, ready)
+        serve(make(), address, browser, print_address)

@@ -53,7 +53,7 @@ class ExpectedCosts(nn.Module):
         return total
 
     @torch.no_grad()
-    def expected(self, state: Tensor, taken: Tensor) -> ExpectedCostEstimates:
+    def estimate_costs(self, state: Tensor, taken: Tensor) -> ExpectedCostEstimates:
         """Of the actions that were taken [...], corrected."""
         log_costs, doubts = (values.gather(-1, taken[..., None])[..., 0].numpy() for values in self(state))
         (a, b), (c, d) = self.correction.tolist()
@@ -62,11 +62,13 @@ class ExpectedCosts(nn.Module):
     def calibrate(self, found: ExpectedCostEstimates, costs: Array, wrong: Array) -> None:
         """Correct it by choices of which is known what they did cost, and whether the arcs were wrong, all [n]."""
         made = wrong != NO_ARC_TARGET
-        self.correction[0] = torch.tensor(fitted(found.log_costs, costs, poisson))
-        self.correction[1] = torch.tensor(fitted(found.doubt_logits[made], wrong[made], logistic))
+        self.correction[0] = torch.tensor(fit_calibration(found.log_costs, costs, compute_poisson_moments))
+        self.correction[1] = torch.tensor(
+            fit_calibration(found.doubt_logits[made], wrong[made], compute_bernoulli_moments)
+        )
 
 
-def arc_error_targets(system: TransitionSystem, observations: Tensor, heads: Tensor, starts: Tensor) -> Tensor:
+def compute_arc_error_targets(system: TransitionSystem, observations: Tensor, heads: Tensor, starts: Tensor) -> Tensor:
     """[K, T, A]: 1 where the arc that an action would make is wrong, 0 where it is right, NO_ARC without one.
 
     `heads` [Σn] are the gold ones of all pages, one after the other; a page's first is at `starts` [P].
@@ -74,7 +76,7 @@ def arc_error_targets(system: TransitionSystem, observations: Tensor, heads: Ten
     numbers = observations[:, :, 1:].long()
     first = starts[observations[:, 0, 0].long()][:, None]
     found = observations.new_full((*observations.shape[:2], len(system.actions)), NO_ARC_TARGET)
-    for action, arc in enumerate(system.makes):
+    for action, arc in enumerate(system.action_arcs):
         if arc is not None:
             dependent, head = (numbers[:, :, place] for place in arc)
             rows = (first + dependent - 1).clamp(0, len(heads) - 1)
@@ -92,19 +94,19 @@ class ExpectedCostEstimates:
     doubts: Array  # P(the arc is wrong), corrected; without meaning where none was made
 
 
-def poisson(linear: Array) -> tuple[Array, Array]:
+def compute_poisson_moments(linear: Array) -> tuple[Array, Array]:
     """(mean, variance) of a count whose mean's logarithm is that."""
     mean = np.exp(np.minimum(linear, HIGHEST))
     return mean, mean
 
 
-def logistic(linear: Array) -> tuple[Array, Array]:
+def compute_bernoulli_moments(linear: Array) -> tuple[Array, Array]:
     """(mean, variance) of a yes or no with these log-odds."""
     mean = 1 / (1 + np.exp(-linear))
     return mean, mean * (1 - mean)
 
 
-def fitted(x: Array, y: Array, family: Callable[[Array], tuple[Array, Array]]) -> list[float]:
+def fit_calibration(x: Array, y: Array, family: Callable[[Array], tuple[Array, Array]]) -> list[float]:
     """[slope, level] of the most likely mean of y [n] given the linear form of x [n], drawn to [1, 0] a little.
 
     By Newton's method; the slope stays positive, so that the order of doubts does not change.

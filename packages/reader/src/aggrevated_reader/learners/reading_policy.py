@@ -33,7 +33,7 @@ from aggrevated.core.settings import (
 )
 from aggrevated.parsing.features.layout import LAYOUT, PLACE
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import DETAILED, DETAILED_PIXELS, detailed_features
+from aggrevated.parsing.features.symbols import DETAILED, DETAILED_PIXELS, extract_detailed_features
 from aggrevated.parsing.learners.actors import ReaderActor
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.pages.page import Page
@@ -43,7 +43,7 @@ from aggrevated.policies import HiddenSettings, derive_initial_seed
 from aggrevated.policies.heads import Head
 from aggrevated.policies.recurrent_cells import CELLS
 from aggrevated.storage import JsonDict
-from aggrevated_reader.learners.expected_cost import ExpectedCostEstimates, ExpectedCosts, arc_error_targets
+from aggrevated_reader.learners.expected_cost import ExpectedCostEstimates, ExpectedCosts, compute_arc_error_targets
 from aggrevated_reader.learners.serialization import read, write
 from aggrevated_reader.learners.symbol_names import CLASSES, UNKNOWN, names_from_bytes, names_to_bytes
 
@@ -124,24 +124,24 @@ class ReadingPolicy(ParsingPolicy):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_latest": None}  # what torch cannot copy
 
-    def sizes(self) -> JsonDict:
+    def describe_sizes(self) -> JsonDict:
         """What a blank one like it is made of."""
         sizes = {"hidden": self.kind.hidden, "embedding": self.embedding, "layers": self.layers}
         return sizes | {"system": self.system.name}
 
     def save(self, path: Path | str, card: JsonDict | None = None) -> None:
         """Write one file that `load` reads, with a card that says what it is."""
-        write(Path(path), self.state_dict(), self.sizes(), self.metadata if card is None else card)
+        write(Path(path), self.state_dict(), self.describe_sizes(), self.metadata if card is None else card)
 
     @classmethod
     def load(cls, path: Path | str) -> ReadingPolicy:
         """The policy that `save` wrote; a `DataError` where the file is not that."""
-        return read(Path(path), cls._again)
+        return read(Path(path), cls._rebuild)
 
     @classmethod
-    def _again(cls, shape: JsonDict, weights: dict[str, Tensor], card: JsonDict) -> ReadingPolicy:
+    def _rebuild(cls, shape: JsonDict, weights: dict[str, Tensor], card: JsonDict) -> ReadingPolicy:
         sizes = {name: shape[name] for name in ("hidden", "embedding", "layers")}
-        policy = cls(blank_projection(), SYSTEMS[shape["system"]], **sizes)
+        policy = cls(make_blank_projection(), SYSTEMS[shape["system"]], **sizes)
         kinds = {name: tensor.dtype for name, tensor in policy.state_dict().items()}
         policy.load_state_dict({name: tensor.to(kinds[name]) for name, tensor in weights.items()})
         if not policy.classes:
@@ -176,9 +176,9 @@ class ReadingPolicy(ParsingPolicy):
         """Their names."""
         return names_from_bytes(self.names)
 
-    def look(self, pages: Tensor) -> tuple[Tensor, Tensor]:
+    def encode_pages(self, pages: Tensor) -> tuple[Tensor, Tensor]:
         """(what the names of these pages' symbols are told by [B, N, R]; items as `read` gives them)."""
-        features, lengths = (torch.from_numpy(array) for array in self.pages.value.of(pages.numpy()))
+        features, lengths = (torch.from_numpy(array) for array in self.pages.value.get_features(pages.numpy()))
         embedded = self.dropout(self.embed(features))
         packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
         assert self.encoder is not None
@@ -188,9 +188,9 @@ class ReadingPolicy(ParsingPolicy):
         special = self.special.expand(len(pages), -1, -1)
         return torch.cat([embedded, states], dim=2), torch.cat([special, items], dim=1)
 
-    def understand(self, observations: Tensor, mask: Tensor) -> ReadingOutputs:
+    def encode_trajectories(self, observations: Tensor, mask: Tensor) -> ReadingOutputs:
         """All that the heads need to know of these trajectories."""
-        read, items = self.look(observations[:, 0, 0].long())
+        read, items = self.encode_pages(observations[:, 0, 0].long())
         numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; −1, none, comes first
         lanes = torch.arange(len(items))[:, None, None]
         seen = items[lanes, numbers.clamp_(0, items.shape[1] - 1)].flatten(2)
@@ -202,7 +202,7 @@ class ReadingPolicy(ParsingPolicy):
         return ReadingOutputs(observations, read, whole)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        found = self.understand(observations, mask)
+        found = self.encode_trajectories(observations, mask)
         if torch.is_grad_enabled():
             self._latest = found  # for `along`, which is asked next
         return self.head.distribution(self.readout(found.state), legal)
@@ -218,14 +218,16 @@ class ReadingPolicy(ParsingPolicy):
         if self.answers is None:
             return None
         if found is None or found.observations.data_ptr() != observations.data_ptr():
-            found = self.understand(observations, mask)
-        named = self.name_weight * self.misnamed(observations, found.read)
+            found = self.encode_trajectories(observations, mask)
+        named = self.name_weight * self.compute_naming_loss(observations, found.read)
         if costs is None:
             return named
         known = mask[:, :, None].expand_as(costs) if legal is None else legal & mask[:, :, None]
-        return named + self.expected_cost_weight * self.costs.loss(found.state, costs, self.wrong(observations), known)
+        return named + self.expected_cost_weight * self.costs.loss(
+            found.state, costs, self.compute_wrong_arcs(observations), known
+        )
 
-    def misnamed(self, observations: Tensor, read: Tensor) -> Tensor:
+    def compute_naming_loss(self, observations: Tensor, read: Tensor) -> Tensor:
         """The cross-entropy of the names of all symbols of the pages."""
         assert self.answers is not None
         pages = observations[:, 0, 0].long()
@@ -240,35 +242,37 @@ class ReadingPolicy(ParsingPolicy):
         logits: Tensor = self.naming_head(read)
         return logits.masked_fill(~there, UNSEEN)
 
-    def wrong(self, observations: Tensor) -> Tensor:
+    def compute_wrong_arcs(self, observations: Tensor) -> Tensor:
         """[K, T, A]: 1 where the arc that an action would make is wrong, 0 where it is right, NO_ARC without one."""
         assert self.answers is not None
-        return arc_error_targets(self.system, observations, self.answers.heads, self.answers.starts)
+        return compute_arc_error_targets(self.system, observations, self.answers.heads, self.answers.starts)
 
     # What it says.
 
     @torch.no_grad()
-    def named(self, pages: Array) -> tuple[Array, Array]:
+    def predict_names(self, pages: Array) -> tuple[Array, Array]:
         """(the class of every symbol of these pages, one after the other [Σn]; how likely it is [Σn])."""
-        return self._named(self.look(torch.from_numpy(pages))[0], pages)
+        return self._predict_names(self.encode_pages(torch.from_numpy(pages))[0], pages)
 
-    def _named(self, read: Tensor, pages: Array) -> tuple[Array, Array]:
+    def _predict_names(self, read: Tensor, pages: Array) -> tuple[Array, Array]:
         inside = torch.arange(read.shape[1]) < self.lengths[pages][:, None]
         likely, number = self.name_logits(read[inside]).mul(self.sureness).softmax(-1).max(-1)
         return number.numpy(), likely.numpy()
 
     @torch.no_grad()
-    def all_said(self, observations: Array, mask: Array, actions: Array) -> tuple[ExpectedCostEstimates, Array, Array]:
-        """What it expects of these actions [K, T], and what `named` says of the pages, by one look at them."""
-        found = self.understand(torch.from_numpy(observations), torch.from_numpy(mask))
-        named = self._named(found.read, observations[:, 0, 0].astype(np.int64))
-        return self.costs.expected(found.state, torch.from_numpy(actions)), *named
+    def predict_all(
+        self, observations: Array, mask: Array, actions: Array
+    ) -> tuple[ExpectedCostEstimates, Array, Array]:
+        """What it expects of these actions [K, T], and what `predict_names` says of the pages, by one look at them."""
+        found = self.encode_trajectories(torch.from_numpy(observations), torch.from_numpy(mask))
+        named = self._predict_names(found.read, observations[:, 0, 0].astype(np.int64))
+        return self.costs.estimate_costs(found.state, torch.from_numpy(actions)), *named
 
     @torch.no_grad()
-    def correct_names(self, pages: Array) -> None:
+    def calibrate_names(self, pages: Array) -> None:
         """Make it as sure of names as it is right on these pages, to which it has the answers."""
         assert self.answers is not None
-        read, _ = self.look(torch.from_numpy(pages))
+        read, _ = self.encode_pages(torch.from_numpy(pages))
         inside = torch.arange(read.shape[1]) < self.lengths[pages][:, None]
         rows = (self.answers.starts[pages][:, None] + torch.arange(read.shape[1]))[inside]
         logits = self.name_logits(read[inside])
@@ -277,13 +281,13 @@ class ReadingPolicy(ParsingPolicy):
         self.sureness = torch.tensor(SURENESS[int(np.argmin(tried))])
 
     @torch.no_grad()
-    def expected(self, observations: Array, mask: Array, actions: Array) -> ExpectedCostEstimates:
+    def estimate_costs(self, observations: Array, mask: Array, actions: Array) -> ExpectedCostEstimates:
         """What it expects of these actions [K, T]."""
-        found = self.understand(torch.from_numpy(observations), torch.from_numpy(mask))
-        return self.costs.expected(found.state, torch.from_numpy(actions))
+        found = self.encode_trajectories(torch.from_numpy(observations), torch.from_numpy(mask))
+        return self.costs.estimate_costs(found.state, torch.from_numpy(actions))
 
     def reader(self) -> ReaderActor:
-        """`look`, on NumPy."""
+        """`encode_pages`, on NumPy."""
         assert self.encoder is not None and isinstance(self.embed, nn.Sequential)
         cells = [CELLS["lstm"].copy_of(self.encoder, which) for which in range(2 * self.layers)]
         special = self.special.detach().numpy().copy()
@@ -312,18 +316,18 @@ class ReadingSettings(HiddenSettings):
         """Without pages, and with a projection to be fitted."""
         system = next(one for one in SYSTEMS.values() if len(one.actions) == head.outputs)  # they differ in that
         return ReadingPolicy(
-            blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding_dim, layers=self.layers,
+            make_blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding_dim, layers=self.layers,
             dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight,
             seed=derive_initial_seed(seed),
         )  # fmt: skip
 
 
-def projection_of(pages: Sequence[Page]) -> Projection:
+def fit_projection(pages: Sequence[Page]) -> Projection:
     """Fitted to the detailed features of these pages; of every so many, where there are very many."""
     step = max(1, sum(map(len, pages)) // FITTED)
-    return Projection.of(detailed_features(pages[::step]), DETAILED_PIXELS, COMPONENTS)
+    return Projection.fit(extract_detailed_features(pages[::step]), DETAILED_PIXELS, COMPONENTS)
 
 
-def blank_projection() -> Projection:
+def make_blank_projection() -> Projection:
     """One to load fitted numbers into."""
     return Projection(np.zeros(DETAILED), np.zeros((DETAILED, COMPONENTS + LAYOUT)))

@@ -11,7 +11,7 @@ from aggrevated.core.errors import DataError
 from aggrevated.storage import JsonDict, truncate_message
 
 FORMAT = "aggrevated reader 1"
-MOST_BYTES = 64 << 20  # of a file: a reader has some three million
+MAX_BYTES = 64 << 20  # of a file: a reader has some three million
 LARGEST = {"hidden": 1024, "embedding": 2048, "layers": 2}  # of a shape: a blank one takes some 300 MB, before weights
 WHOLE = ("names", "sureness", "costs.correction", "projection.centre", "projection.matrix")  # that are not rounded
 T = TypeVar("T")
@@ -25,7 +25,7 @@ def write(path: Path, weights: dict[str, Tensor], sizes: JsonDict, card: JsonDic
 
 def read(path: Path, make: Callable[[JsonDict, dict[str, Tensor], JsonDict], T]) -> T:
     """What `make` makes of its shape, weights and card; a `DataError` if that cannot be."""
-    weights, facts = storage.load_checksummed(path, MOST_BYTES)
+    weights, facts = storage.load_checksummed(path, MAX_BYTES)
     if facts.get("format") != FORMAT:
         raise DataError(f"{path} is no reader; give a file that 'aggrevated export' made of a run of the task reader")
     try:

@@ -13,15 +13,15 @@ from aggrevated.policies import Policy, PolicySettings, derive_initial_seed
 from aggrevated.policies.heads import Head
 from aggrevated.simulators import Simulator
 from aggrevated.starts import StartSettings
-from aggrevated_reader.learners.reading_policy import ReadingPolicy, blank_projection
+from aggrevated_reader.learners.reading_policy import ReadingPolicy, make_blank_projection
 
-SHIPPED = Path(__file__).parents[1] / "readers" / "reader.safetensors"
+BUILTIN_READER_FILE = Path(__file__).parents[1] / "readers" / "reader.safetensors"
 
 
 @lru_cache(maxsize=1)
 def load_builtin_reader() -> ReadingPolicy:
     """The policy in the package, for all who only look at it."""
-    return ReadingPolicy.load(SHIPPED)
+    return ReadingPolicy.load(BUILTIN_READER_FILE)
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,16 @@ class BuiltinReaderSettings(PolicySettings):
         """With random weights, and without pages."""
         known = load_builtin_reader()
         return ReadingPolicy(
-            blank_projection(), known.system, hidden=known.kind.hidden, embedding=known.embedding, layers=known.layers,
-            dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight,
+            make_blank_projection(),
+            known.system,
+            hidden=known.kind.hidden,
+            embedding=known.embedding,
+            layers=known.layers,
+            dropout=self.dropout,
+            name_weight=self.name_weight,
+            expected_cost_weight=self.expected_cost_weight,
             seed=derive_initial_seed(seed),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)

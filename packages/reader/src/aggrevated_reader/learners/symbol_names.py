@@ -42,7 +42,7 @@ def names_from_bytes(table: Tensor) -> tuple[str, ...]:
     return names
 
 
-def symbol_class_indices(symbols: Sequence[str], names: Sequence[str]) -> Array:
+def encode_labels(symbols: Sequence[str], names: Sequence[str]) -> Array:
     """int64 [n]: the class of each symbol, UNKNOWN where it has none."""
     places = {name: place for place, name in enumerate(names)}
     return np.array([places.get(symbol, UNKNOWN) for symbol in symbols], np.int64)

@@ -21,35 +21,35 @@ class BatchedRng:
         self.generator = generator
         self.left: list[float] = []
 
-    def share(self) -> float:
+    def sample_fraction(self) -> float:
         """A number in [0, 1)."""
         if not self.left:
             self.left = self.generator.random(BLOCK).tolist()
         return self.left.pop()
 
-    def chance(self, probability: float) -> bool:
+    def sample_bool(self, probability: float) -> bool:
         """True with that probability."""
-        return self.share() < probability
+        return self.sample_fraction() < probability
 
-    def between(self, low: float, high: float) -> float:
+    def uniform(self, low: float, high: float) -> float:
         """A number in [low, high)."""
-        return low + (high - low) * self.share()
+        return low + (high - low) * self.sample_fraction()
 
-    def spread(self) -> float:
+    def sample_deviation(self) -> float:
         """A number of mean 0 and variance 1 that is never far off: the sum of three uniform ones."""
-        return 2.0 * (self.share() + self.share() + self.share() - 1.5)
+        return 2.0 * (self.sample_fraction() + self.sample_fraction() + self.sample_fraction() - 1.5)
 
     def count(self, low: int, high: int) -> int:
         """A whole number in low … high."""
-        return low + int((high - low + 1) * self.share())
+        return low + int((high - low + 1) * self.sample_fraction())
 
     def pick(self, things: Sequence[T]) -> T:
         """One of them, each as likely as the others."""
-        return things[int(len(things) * self.share())]
+        return things[int(len(things) * self.sample_fraction())]
 
     def weigh(self, things: WeightedChoice[T]) -> T:
         """One of them, by its weight."""
-        place = bisect_right(things.until, self.share())
+        place = bisect_right(things.until, self.sample_fraction())
         return things.things[min(place, len(things.things) - 1)]
 
 

@@ -20,7 +20,7 @@ def to_confirmed_page(ink: Ink) -> Page:
     if not has_heads(ink):
         if ink.math is None:
             raise DataError(f"{ink.path}: {NOT_CONFIRMED}")
-        return crohme.page(ink)
+        return crohme.build_page(ink)
     for number, symbol in enumerate(ink.symbols, 1):
         if symbol.label in ("", NAMELESS):
             missing = f"symbol {number} (stroke {symbol.strokes[0]!r}) has a head and no label"
@@ -38,9 +38,9 @@ def has_heads(ink: Ink) -> bool:
 
 def read_folder(folder: Path) -> crohme.Folder:
     """The confirmed pages of a folder; one in which there is none is a `DataError`."""
-    return crohme.read_files(folder, files_in(folder), to_confirmed_page)
+    return crohme.read_files(folder, list_inkml_files(folder), to_confirmed_page)
 
 
-def files_in(folder: Path) -> crohme.Files:
+def list_inkml_files(folder: Path) -> crohme.Files:
     """Its InkML files, as they are now."""
-    return crohme.files_in(folder, "give the folder in which corrected pages were saved")
+    return crohme.find_inkml_files(folder, "give the folder in which corrected pages were saved")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, Root, Token
-from aggrevated.parsing.pages.exercises import random_set
+from aggrevated.parsing.pages.exercises import sample_solution
 from aggrevated_reader.pages.batched_rng import BatchedRng, WeightedChoice
 
 LONGEST = 30  # symbols on a page
@@ -54,7 +54,7 @@ class Manner:
     structures: float  # of factors that carry an exponent, or are a fraction or a root
 
 
-def manner(dice: BatchedRng, structures: bool) -> Manner:
+def sample_manner(dice: BatchedRng, structures: bool) -> Manner:
     """That of one page."""
     letters = dice.pick((0.0, 0.05, 0.3, 0.6, 0.9, 1.0))
     return Manner(
@@ -62,9 +62,9 @@ def manner(dice: BatchedRng, structures: bool) -> Manner:
         capitals=dice.pick((0.0, 0.1, 0.3, 0.8)),
         greek=dice.pick((0.0, 0.0, 0.0, 0.1)),
         long_numbers=dice.pick((0.1, 0.3, 0.6)),
-        terms=dice.between(0.1, 0.6),
-        products=dice.between(0.0, 0.35) * (1.3 - letters),
-        side_by_side=dice.between(0.1, 0.5) * (0.15 + letters),
+        terms=dice.uniform(0.1, 0.6),
+        products=dice.uniform(0.0, 0.35) * (1.3 - letters),
+        side_by_side=dice.uniform(0.1, 0.5) * (0.15 + letters),
         brackets=dice.pick((0.0, 0.1, 0.25)),
         relations=dice.pick((0.2, 0.6, 0.95)),
         chains=dice.pick((0.0, 0.2, 0.7)),
@@ -76,83 +76,85 @@ def manner(dice: BatchedRng, structures: bool) -> Manner:
     )
 
 
-def arithmetic(dice: BatchedRng) -> Manner:
+def sample_arithmetic_manner(dice: BatchedRng) -> Manner:
     """That of a page of sums: numbers, all four operations, brackets inside of brackets."""
     return replace(
-        manner(dice, structures=False),
+        sample_manner(dice, structures=False),
         letters=0.0,
-        long_numbers=dice.between(0.3, 0.7),
-        terms=dice.between(0.2, 0.5),
-        products=dice.between(0.2, 0.5),
+        long_numbers=dice.uniform(0.3, 0.7),
+        terms=dice.uniform(0.2, 0.5),
+        products=dice.uniform(0.2, 0.5),
         side_by_side=0.0,
-        brackets=dice.between(0.2, 0.45),
-        relations=dice.between(0.2, 1.0),
+        brackets=dice.uniform(0.2, 0.45),
+        relations=dice.uniform(0.2, 1.0),
         rarities=0.0,
     )
 
 
-def polynomial(dice: BatchedRng) -> Manner:
+def sample_polynomial_manner(dice: BatchedRng) -> Manner:
     """That of a page of letters with exponents, or of fractions, in long sums."""
     return replace(
-        manner(dice, structures=True),
-        letters=dice.between(0.5, 0.95),
+        sample_manner(dice, structures=True),
+        letters=dice.uniform(0.5, 0.95),
         capitals=0.05,
-        terms=dice.between(0.5, 0.75),
-        side_by_side=dice.between(0.2, 0.5),
-        structures=dice.between(0.3, 0.7),
+        terms=dice.uniform(0.5, 0.75),
+        side_by_side=dice.uniform(0.2, 0.5),
+        structures=dice.uniform(0.3, 0.7),
     )
 
 
-def random_lines(dice: BatchedRng, structures: bool = True) -> list[list[Token]]:
+def sample_lines(dice: BatchedRng, structures: bool = True) -> list[list[Token]]:
     """The lines of one page, one to three, with at most 30 symbols in all."""
-    if dice.chance(0.15):
-        return [list(line) for line in random_set(dice.generator)]
+    if dice.sample_bool(0.15):
+        return [list(line) for line in sample_solution(dice.generator)]
     count = dice.pick((1, 1, 1, 2, 3))
     shortest = 3
     longest = dice.pick((5, 8, 14, 22, LONGEST, LONGEST))
-    if structures and count == 1 and dice.chance(0.15):
+    if structures and count == 1 and dice.sample_bool(0.15):
         shortest = 1  # a letter, a decimal
-    elif dice.chance(0.6):
+    elif dice.sample_bool(0.6):
         shortest = 3 + longest // 4
-    of_page = manner_of_page(dice, structures)
+    of_page = sample_page_manner(dice, structures)
     while True:
         writes = _Sentence(dice, of_page, longest * 1.2)
-        lines = [writes.line() for _ in range(count)]
-        if shortest <= sum(map(length, lines)) <= longest and (count == 1 or all(length(line) > 2 for line in lines)):
+        lines = [writes.sample_line() for _ in range(count)]
+        if shortest <= sum(map(count_symbols, lines)) <= longest and (
+            count == 1 or all(count_symbols(line) > 2 for line in lines)
+        ):
             return lines
-        of_page = manner_of_page(dice, structures)
+        of_page = sample_page_manner(dice, structures)
         count = max(1, count - dice.count(0, 1))
 
 
-def manner_of_page(dice: BatchedRng, structures: bool) -> Manner:
+def sample_page_manner(dice: BatchedRng, structures: bool) -> Manner:
     """One of those above."""
-    at = dice.share()
+    at = dice.sample_fraction()
     if at < 0.2:
-        return arithmetic(dice)
-    return polynomial(dice) if structures and at < 0.4 else manner(dice, structures)
+        return sample_arithmetic_manner(dice)
+    return sample_polynomial_manner(dice) if structures and at < 0.4 else sample_manner(dice, structures)
 
 
-def length(tokens: Sequence[Token]) -> int:
+def count_symbols(tokens: Sequence[Token]) -> int:
     """How many symbols they are."""
-    return sum(1 for _ in symbols(tokens))
+    return sum(1 for _ in iter_symbols(tokens))
 
 
-def symbols(tokens: Sequence[Token]) -> Iterator[str]:
+def iter_symbols(tokens: Sequence[Token]) -> Iterator[str]:
     """The symbols in reading order, with the bars of fractions and the signs of roots."""
     for token in tokens:
         match token:
             case str():
                 yield token
             case Raised(inside):
-                yield from symbols(inside)
+                yield from iter_symbols(inside)
             case Fraction(above, below):
-                yield from symbols(above)
+                yield from iter_symbols(above)
                 yield BAR
-                yield from symbols(below)
+                yield from iter_symbols(below)
             case Root(under, index):
-                yield from symbols(index)
+                yield from iter_symbols(index)
                 yield ROOT_SIGN
-                yield from symbols(under)
+                yield from iter_symbols(under)
 
 
 class _Sentence:
@@ -163,160 +165,160 @@ class _Sentence:
         self.manner = manner
         self.left = room
 
-    def line(self) -> list[Token]:
+    def sample_line(self) -> list[Token]:
         """A side, or sides with relations between them."""
         dice = self.dice
-        if dice.chance(self.manner.rarities):
-            return self.unusual_line()
-        line = self.sum(0) if not dice.chance(self.manner.chains / 2) else self.operand(0)
+        if dice.sample_bool(self.manner.rarities):
+            return self.sample_unusual_line()
+        line = self.sample_sum(0) if not dice.sample_bool(self.manner.chains / 2) else self.sample_operand(0)
         more = self.manner.relations
-        while dice.chance(more) and self.left > 0:
-            short = dice.chance(0.25 + self.manner.chains / 2)  # a=b=c rather than sums in a row
-            line += [dice.weigh(RELATIONS), *(self.operand(0) if short else self.sum(0))]
+        while dice.sample_bool(more) and self.left > 0:
+            short = dice.sample_bool(0.25 + self.manner.chains / 2)  # a=b=c rather than sums in a row
+            line += [dice.weigh(RELATIONS), *(self.sample_operand(0) if short else self.sample_sum(0))]
             more = self.manner.chains
         return line
 
-    def unusual_line(self) -> list[Token]:
+    def sample_unusual_line(self) -> list[Token]:
         dice = self.dice
         dots = ["."] * 3
         match dice.count(0, 3):
             case 0:
-                return [*dots, dice.weigh(SIGNS), *self.operand(0)]
+                return [*dots, dice.weigh(SIGNS), *self.sample_operand(0)]
             case 1:
-                return [*self.bracketed(self.bracketed(self.operand(1)))]
+                return [*self.sample_brackets(self.sample_brackets(self.sample_operand(1)))]
             case 2:
-                return [dice.weigh(FUNCTIONS), *self.arguments(), dice.weigh(RELATIONS), *self.sum(0)]
+                return [dice.weigh(FUNCTIONS), *self.sample_arguments(), dice.weigh(RELATIONS), *self.sample_sum(0)]
             case _:
-                return [*self.operand(0), dice.weigh(SIGNS), *dots, dice.weigh(SIGNS), *self.operand(0)]
+                return [*self.sample_operand(0), dice.weigh(SIGNS), *dots, dice.weigh(SIGNS), *self.sample_operand(0)]
 
-    def sum(self, depth: int) -> list[Token]:
+    def sample_sum(self, depth: int) -> list[Token]:
         """Terms with signs between them, and perhaps one in front."""
         dice = self.dice
         tokens: list[Token] = (
-            ["-" if dice.chance(0.8) else dice.weigh(SIGNS)] if dice.chance(self.manner.prefixes) else []
+            ["-" if dice.sample_bool(0.8) else dice.weigh(SIGNS)] if dice.sample_bool(self.manner.prefixes) else []
         )
-        tokens += self.term(depth)
-        while self.left > 0 and dice.chance(self.manner.terms):
-            tokens += [dice.weigh(SIGNS), *self.term(depth)]
+        tokens += self.sample_term(depth)
+        while self.left > 0 and dice.sample_bool(self.manner.terms):
+            tokens += [dice.weigh(SIGNS), *self.sample_term(depth)]
         return tokens
 
-    def term(self, depth: int) -> list[Token]:
+    def sample_term(self, depth: int) -> list[Token]:
         """Factors, side by side or with × ÷ / · between them."""
         dice = self.dice
         manner = self.manner
-        tokens = self.factor(depth)
+        tokens = self.sample_factor(depth)
         while self.left > 0:
-            at = dice.share() - manner.products
+            at = dice.sample_fraction() - manner.products
             if at < 0:
-                tokens += [dice.weigh(TIMES), *self.factor(depth)]
+                tokens += [dice.weigh(TIMES), *self.sample_factor(depth)]
             elif at < manner.side_by_side:
-                tokens += self.factor(depth, after_another=True)
+                tokens += self.sample_factor(depth, after_another=True)
             else:
                 break
         return tokens
 
-    def factor(self, depth: int, after_another: bool = False) -> list[Token]:
+    def sample_factor(self, depth: int, after_another: bool = False) -> list[Token]:
         """Anything that can be multiplied; after another one no number, which would only be longer."""
         dice = self.dice
         manner = self.manner
-        if depth < DEEPEST and dice.chance(manner.structures):
-            return self.structure(depth)
-        if depth < 3 and dice.chance(manner.brackets * (2.0 if after_another else 1.0)):
-            return self.bracketed(self.sum(depth + 1))
-        return self.letter() if after_another else self.operand(depth)
+        if depth < DEEPEST and dice.sample_bool(manner.structures):
+            return self.sample_structure(depth)
+        if depth < 3 and dice.sample_bool(manner.brackets * (2.0 if after_another else 1.0)):
+            return self.sample_brackets(self.sample_sum(depth + 1))
+        return self.sample_letter() if after_another else self.sample_operand(depth)
 
-    def operand(self, depth: int) -> list[Token]:
+    def sample_operand(self, depth: int) -> list[Token]:
         dice = self.dice
         manner = self.manner
-        if dice.chance(manner.functions):
-            return self.function()
-        if dice.chance(manner.letters):
-            return self.letter()
-        return self.number()
+        if dice.sample_bool(manner.functions):
+            return self.sample_function()
+        if dice.sample_bool(manner.letters):
+            return self.sample_letter()
+        return self.sample_number()
 
-    def function(self) -> list[Token]:
+    def sample_function(self) -> list[Token]:
         """f(x), sin x, sin(x); a word is one symbol, or as many as it has letters."""
         dice = self.dice
-        if not dice.chance(0.2):
-            return [dice.weigh(FUNCTIONS), *self.arguments()]
+        if not dice.sample_bool(0.2):
+            return [dice.weigh(FUNCTIONS), *self.sample_arguments()]
         word = dice.weigh(WORDS)
-        name: list[Token] = [word] if dice.chance(0.5) else list(word)
-        return name + (self.letter() if dice.chance(0.6) else self.arguments())
+        name: list[Token] = [word] if dice.sample_bool(0.5) else list(word)
+        return name + (self.sample_letter() if dice.sample_bool(0.6) else self.sample_arguments())
 
-    def letter(self) -> list[Token]:
+    def sample_letter(self) -> list[Token]:
         dice = self.dice
         manner = self.manner
         self.left -= 1
-        if dice.chance(manner.greek):
+        if dice.sample_bool(manner.greek):
             return [dice.weigh(GREEK)]
-        return [dice.weigh(CAPITAL if dice.chance(manner.capitals) else SMALL)]
+        return [dice.weigh(CAPITAL if dice.sample_bool(manner.capitals) else SMALL)]
 
-    def number(self) -> list[Token]:
+    def sample_number(self) -> list[Token]:
         """Digits; no zero in front, but before a point."""
         dice = self.dice
         manner = self.manner
         digits: list[Token] = [dice.weigh(DIGITS)]
-        while len(digits) < 5 and dice.chance(manner.long_numbers):
+        while len(digits) < 5 and dice.sample_bool(manner.long_numbers):
             digits.append(dice.weigh(DIGITS))
-        if dice.chance(manner.decimals):
+        if dice.sample_bool(manner.decimals):
             digits += [".", dice.weigh(DIGITS)]
-        elif dice.chance(manner.rarities):
+        elif dice.sample_bool(manner.rarities):
             digits.append("!")
         elif digits[0] == "0":
             digits = ["0"]
         self.left -= len(digits)
         return digits
 
-    def arguments(self) -> list[Token]:
+    def sample_arguments(self) -> list[Token]:
         """(x), (x,y), (x+1)."""
         dice = self.dice
-        inside = self.letter() if dice.chance(0.6) else self.sum(2)
-        while dice.chance(0.3 if self.manner.rarities else 0.0):
-            inside = [*inside, ",", *self.operand(3)]
+        inside = self.sample_letter() if dice.sample_bool(0.6) else self.sample_sum(2)
+        while dice.sample_bool(0.3 if self.manner.rarities else 0.0):
+            inside = [*inside, ",", *self.sample_operand(3)]
             self.left -= 1
-        return self.bracketed(inside)
+        return self.sample_brackets(inside)
 
-    def bracketed(self, inside: list[Token]) -> list[Token]:
+    def sample_brackets(self, inside: list[Token]) -> list[Token]:
         opening, closing = self.dice.weigh(BRACKETS)
         self.left -= 2
         return [opening, *inside, closing]
 
-    def structure(self, depth: int) -> list[Token]:
+    def sample_structure(self, depth: int) -> list[Token]:
         """A power, something with an index, a fraction or a root."""
         dice = self.dice
-        at = dice.share()
+        at = dice.sample_fraction()
         if at < 0.45:
-            return [*self.base(depth), Raised(self.small_part(depth))]
+            return [*self.sample_base(depth), Raised(self.sample_small_part(depth))]
         if at < 0.53:
-            return self.indexed(depth)
+            return self.sample_indexed(depth)
         self.left -= 1
         if at < 0.89:
-            return [Fraction(self.part(depth), self.part(depth), BAR)]
-        index = [dice.weigh(DIGITS)] if dice.chance(0.2) else []
-        return [Root(self.part(depth), index)]
+            return [Fraction(self.sample_part(depth), self.sample_part(depth), BAR)]
+        index = [dice.weigh(DIGITS)] if dice.sample_bool(0.2) else []
+        return [Root(self.sample_part(depth), index)]
 
-    def base(self, depth: int) -> list[Token]:
+    def sample_base(self, depth: int) -> list[Token]:
         dice = self.dice
-        if depth < 2 and dice.chance(0.2):
-            return self.bracketed(self.sum(depth + 1))
-        return self.letter() if dice.chance(0.4 + 0.6 * self.manner.letters) else self.number()
+        if depth < 2 and dice.sample_bool(0.2):
+            return self.sample_brackets(self.sample_sum(depth + 1))
+        return self.sample_letter() if dice.sample_bool(0.4 + 0.6 * self.manner.letters) else self.sample_number()
 
-    def indexed(self, depth: int) -> list[Token]:
-        scripts = [Raised(self.small_part(depth + 1), lowered=True)]
-        if self.dice.chance(0.2):
-            scripts.append(Raised(self.small_part(depth + 1)))
-        return [*self.letter(), *scripts]
+    def sample_indexed(self, depth: int) -> list[Token]:
+        scripts = [Raised(self.sample_small_part(depth + 1), lowered=True)]
+        if self.dice.sample_bool(0.2):
+            scripts.append(Raised(self.sample_small_part(depth + 1)))
+        return [*self.sample_letter(), *scripts]
 
-    def small_part(self, depth: int) -> list[Token]:
+    def sample_small_part(self, depth: int) -> list[Token]:
         """An exponent or an index: mostly one symbol."""
         dice = self.dice
         self.left -= 1
-        if dice.chance(0.55):
+        if dice.sample_bool(0.55):
             return [dice.pick("2232n2345")]
-        if dice.chance(0.6):
-            return self.operand(DEEPEST)
-        return self.sum(depth + 1)
+        if dice.sample_bool(0.6):
+            return self.sample_operand(DEEPEST)
+        return self.sample_sum(depth + 1)
 
-    def part(self, depth: int) -> list[Token]:
+    def sample_part(self, depth: int) -> list[Token]:
         """What is above or below a bar, or under a root."""
-        return self.sum(depth + 1) if self.dice.chance(0.55) else self.operand(depth + 1)
+        return self.sample_sum(depth + 1) if self.dice.sample_bool(0.55) else self.sample_operand(depth + 1)

@@ -14,7 +14,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, RELATIONS, Fraction, Raised, Root, Token
 from aggrevated_reader.pages.batched_rng import BatchedRng
-from aggrevated_reader.pages.expressions import length
+from aggrevated_reader.pages.expressions import count_symbols
 from aggrevated_reader.pages.writers import Writer
 
 AXIS = 0.4  # the height of operators and bars
@@ -32,7 +32,7 @@ class Placed:
     y: float
     bar: float
 
-    def moved(self, scale: float, x: float, y: float) -> Placed:
+    def transform(self, scale: float, x: float, y: float) -> Placed:
         """Scaled, and then shifted."""
         across = self.across * scale
         up = self.up * scale
@@ -47,14 +47,14 @@ class Block:
     placed: tuple[Placed, ...]
     box: Box
 
-    def moved(self, scale: float, x: float, y: float) -> Block:
+    def transform(self, scale: float, x: float, y: float) -> Block:
         """Scaled, and then shifted."""
         left, bottom, right, top = (scale * side for side in self.box)
         box = left + x, bottom + y, right + x, top + y
-        return Block(tuple(placed.moved(scale, x, y) for placed in self.placed), box)
+        return Block(tuple(placed.transform(scale, x, y) for placed in self.placed), box)
 
 
-def together(blocks: Sequence[Block]) -> Block:
+def merge_blocks(blocks: Sequence[Block]) -> Block:
     """All of them as one."""
     left, bottom, right, top = zip(*(block.box for block in blocks), strict=True)
     placed = tuple(placed for block in blocks for placed in block.placed)
@@ -71,7 +71,7 @@ class _Bracketed:
 _Item = Token | _Bracketed
 
 
-def layout(
+def compute_layout(
     lines: Sequence[Sequence[Token]], boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: BatchedRng
 ) -> Array:
     """[n, 5]: across, up, x, y and bar of each symbol, in reading order.
@@ -79,19 +79,19 @@ def layout(
     `boxes` are those of the ink, in that order, and `knees` where the bar of a `√` begins.
     """
     page = _Layout(boxes, knees, writer, dice)
-    blocks = [page.row(_grouped(line)) for line in lines]
-    starts = page.indents(lines, blocks)
+    blocks = [page.make_row(_group_brackets(line)) for line in lines]
+    starts = page.sample_indents(lines, blocks)
     floor = 0.0
     placed: list[Placed] = []
     for block, start in zip(blocks, starts, strict=True):
         left, _, _, top = block.box
-        lower = block.moved(1.0, start - left, floor - top)
-        floor = lower.box[1] - writer.leading * (0.7 + 0.6 * dice.share())
+        lower = block.transform(1.0, start - left, floor - top)
+        floor = lower.box[1] - writer.leading * (0.7 + 0.6 * dice.sample_fraction())
         placed += lower.placed
     return np.array([(p.across, p.up, p.x, p.y, p.bar) for p in sorted(placed, key=lambda p: p.number)])
 
 
-def _grouped(tokens: Iterable[Token]) -> tuple[_Item, ...]:
+def _group_brackets(tokens: Iterable[Token]) -> tuple[_Item, ...]:
     """The tokens with bracketed ones as one item, from the inside out."""
     open_rows: list[list[_Item]] = [[]]
     for token in tokens:
@@ -106,7 +106,7 @@ def _grouped(tokens: Iterable[Token]) -> tuple[_Item, ...]:
     return tuple(row)
 
 
-def _air(item: _Item) -> int:
+def _get_spacing_level(item: _Item) -> int:
     return (item in OPERATORS) + (item in RELATIONS) if isinstance(item, str) else 0
 
 
@@ -120,7 +120,7 @@ class _Layout:
         self.dice = dice
         self.numbers = count()
 
-    def row(self, items: Sequence[_Item]) -> Block:
+    def make_row(self, items: Sequence[_Item]) -> Block:
         """Side by side on a restless baseline."""
         blocks: list[Block] = []
         right = height = 0.0
@@ -128,55 +128,59 @@ class _Layout:
         base: Block | None = None  # what exponents stand at
         for item in items:
             if isinstance(item, Raised) and base is not None:
-                block = self.script(item, base)
+                block = self.make_script(item, base)
             else:
-                height = 0.8 * height + self.writer.drift * self.dice.spread()
-                block = self.piece(item)
-                left = right + (self.gap(max(_air(before), _air(item))) if before is not None else 0.0)
-                block = block.moved(1.0, left - block.box[0], height + self.writer.slope * left)
+                height = 0.8 * height + self.writer.drift * self.dice.sample_deviation()
+                block = self.make_item(item)
+                left = right + (
+                    self.sample_gap(max(_get_spacing_level(before), _get_spacing_level(item)))
+                    if before is not None
+                    else 0.0
+                )
+                block = block.transform(1.0, left - block.box[0], height + self.writer.slope * left)
                 base = block
             blocks.append(block)
             right = max(right, block.box[2])
             before = item
-        return together(blocks)
+        return merge_blocks(blocks)
 
-    def gap(self, air: int = 0) -> float:
+    def sample_gap(self, air: int = 0) -> float:
         """To the next symbol; wider with an operator (1) or a relation (2) on one of its sides."""
         writer = self.writer
         dice = self.dice
-        gap = writer.spacing * max(-0.4, 1.0 + writer.irregular * dice.spread())
+        gap = writer.spacing * max(-0.4, 1.0 + writer.irregular * dice.sample_deviation())
         return gap * (1.0, writer.airy, writer.airy * writer.parted)[air]
 
-    def piece(self, item: _Item) -> Block:
+    def make_item(self, item: _Item) -> Block:
         match item:
             case str():
-                return self.symbol()
+                return self.make_symbol()
             case _Bracketed(inside):
-                return self.bracketed(inside)
+                return self.make_brackets(inside)
             case Fraction(above, below):
-                return self.fraction(above, below)
+                return self.make_fraction(above, below)
             case Root(under, index):
-                return self.root(under, index)
+                return self.make_root(under, index)
             case Raised(inside):
-                return self.row(_grouped(inside)).moved(self.writer.exponents, 0.0, 0.8)
+                return self.make_row(_group_brackets(inside)).transform(self.writer.exponents, 0.0, 0.8)
 
-    def symbol(self) -> Block:
+    def make_symbol(self) -> Block:
         number = next(self.numbers)
         return Block((Placed(number, 1.0, 1.0, 0.0, 0.0, 1.0),), self.boxes[number])
 
-    def fitted(self, number: int, bottom: float, top: float, across: float) -> Block:
+    def fit_symbol(self, number: int, bottom: float, top: float, across: float) -> Block:
         """A symbol that reaches from `bottom` to `top`."""
         left, low, right, high = self.boxes[number]
         up = (top - bottom) / max(high - low, 1e-6)
         box = left * across, bottom, right * across, top
         return Block((Placed(number, across, up, 0.0, bottom - up * low, across),), box)
 
-    def bracketed(self, inside: Sequence[_Item]) -> Block:
+    def make_brackets(self, inside: Sequence[_Item]) -> Block:
         """Brackets about as tall as what they hold, and never flat."""
         dice = self.dice
         writer = self.writer
         opening = next(self.numbers)
-        inner = self.row(inside)
+        inner = self.make_row(inside)
         closing = next(self.numbers)
         _, low, _, high = inner.box
         low = min(low, 0.1)
@@ -185,50 +189,50 @@ class _Layout:
         taller = writer.brackets**0.3 if nested else writer.brackets
         blocks: list[Block] = []
         for number in (opening, closing):
-            height = (high - low) * taller * (1.0 + 0.12 * dice.spread())
-            middle = (low + high) / 2 + 0.06 * dice.spread()
+            height = (high - low) * taller * (1.0 + 0.12 * dice.sample_deviation())
+            middle = (low + high) / 2 + 0.06 * dice.sample_deviation()
             wide = (height / 1.2) ** 0.5
-            blocks.append(self.fitted(number, middle - height / 2, middle + height / 2, wide))
-        gaps = [0.7 * self.gap() for _ in blocks]
-        inner = inner.moved(1.0, blocks[0].box[2] + gaps[0] - inner.box[0], 0.0)
-        last = blocks[1].moved(1.0, inner.box[2] + gaps[1] - blocks[1].box[0], 0.0)
-        return together([blocks[0], inner, last])
+            blocks.append(self.fit_symbol(number, middle - height / 2, middle + height / 2, wide))
+        gaps = [0.7 * self.sample_gap() for _ in blocks]
+        inner = inner.transform(1.0, blocks[0].box[2] + gaps[0] - inner.box[0], 0.0)
+        last = blocks[1].transform(1.0, inner.box[2] + gaps[1] - blocks[1].box[0], 0.0)
+        return merge_blocks([blocks[0], inner, last])
 
-    def script(self, item: Raised, base: Block) -> Block:
+    def make_script(self, item: Raised, base: Block) -> Block:
         """An exponent or index at the right of its base."""
         writer = self.writer
         dice = self.dice
         _, low, right, high = base.box
-        small = self.row(_grouped(item.symbols))
-        scale = writer.exponents * (1.0 + 0.12 * dice.spread())
+        small = self.make_row(_group_brackets(item.symbols))
+        scale = writer.exponents * (1.0 + 0.12 * dice.sample_deviation())
         height = scale * (small.box[3] - small.box[1])
-        x = right + 0.10 + 0.16 * dice.spread() - scale * small.box[0]
+        x = right + 0.10 + 0.16 * dice.sample_deviation() - scale * small.box[0]
         if item.lowered:
-            y = min(low, 0.0) + 0.12 * (1.0 + dice.spread()) - 0.55 * height - scale * small.box[1]
+            y = min(low, 0.0) + 0.12 * (1.0 + dice.sample_deviation()) - 0.55 * height - scale * small.box[1]
         else:
-            y = max(high, 0.5) + writer.raised + 0.12 * dice.spread() - 0.2 * height - scale * small.box[1]
-        return small.moved(scale, x, y)
+            y = max(high, 0.5) + writer.raised + 0.12 * dice.sample_deviation() - 0.2 * height - scale * small.box[1]
+        return small.transform(scale, x, y)
 
-    def fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
+    def make_fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
         """A bar at the axis, one part centred above it and one below."""
         writer = self.writer
         dice = self.dice
-        over = self.row(_grouped(above))
+        over = self.make_row(_group_brackets(above))
         number = next(self.numbers)
-        under = self.row(_grouped(below))
-        over, under = (block.moved(writer.parts, 0.0, 0.0) for block in (over, under))
+        under = self.make_row(_group_brackets(below))
+        over, under = (block.transform(writer.parts, 0.0, 0.0) for block in (over, under))
         longer = max(block.box[2] - block.box[0] for block in (over, under))
-        long = max(0.35, longer * writer.bars * (1.0 + 0.12 * dice.spread()) + 0.3 * dice.share())
-        bar = self.bar(number, long)
+        long = max(0.35, longer * writer.bars * (1.0 + 0.12 * dice.sample_deviation()) + 0.3 * dice.sample_fraction())
+        bar = self.make_bar(number, long)
         left, low, right, high = bar.box
         for block, edge, side, way in ((over, high, 1, 1.0), (under, low, 3, -1.0)):
-            middle = (left + right) / 2 + 0.11 * long * dice.spread()
-            gap = writer.apart * (0.2 + 1.2 * dice.share())
+            middle = (left + right) / 2 + 0.11 * long * dice.sample_deviation()
+            gap = writer.apart * (0.2 + 1.2 * dice.sample_fraction())
             shift = middle - (block.box[0] + block.box[2]) / 2, edge + way * gap - block.box[side]
-            bar = together([bar, block.moved(1.0, *shift)])
+            bar = merge_blocks([bar, block.transform(1.0, *shift)])
         return bar
 
-    def bar(self, number: int, length: float) -> Block:
+    def make_bar(self, number: int, length: float) -> Block:
         """That of a fraction."""
         left, low, right, high = self.boxes[number]
         across = length / max(right - left, 1e-6)
@@ -237,45 +241,47 @@ class _Layout:
         placed = Placed(number, across, up, 0.0, AXIS - up * (low + high) / 2, across)
         return Block((placed,), (left * across, AXIS - half, right * across, AXIS + half))
 
-    def root(self, under: Sequence[Token], index: Sequence[Token]) -> Block:
+    def make_root(self, under: Sequence[Token], index: Sequence[Token]) -> Block:
         """The sign, with a bar over all that is under it, and its index in front."""
         dice = self.dice
-        small = self.row(_grouped(index)) if index else None
+        small = self.make_row(_group_brackets(index)) if index else None
         number = next(self.numbers)
-        inner = self.row(_grouped(under))
+        inner = self.make_row(_group_brackets(under))
         left, low, _, high = inner.box
-        top = max(high, 0.7) + 0.06 + 0.15 * dice.share()
-        bottom = min(low, 0.1) + 0.08 * dice.spread()
-        across = 0.8 + 0.3 * dice.share()
+        top = max(high, 0.7) + 0.06 + 0.15 * dice.sample_fraction()
+        bottom = min(low, 0.1) + 0.08 * dice.sample_deviation()
+        across = 0.8 + 0.3 * dice.sample_fraction()
         knee = across * self.knees[number]
-        inner = inner.moved(1.0, knee + 0.05 + 0.12 * dice.share() - left, 0.0)
-        sign = self.sign(number, across, bottom, top, max(knee + 0.2, inner.box[2] + 0.15 * dice.spread()))
+        inner = inner.transform(1.0, knee + 0.05 + 0.12 * dice.sample_fraction() - left, 0.0)
+        sign = self.make_sign(
+            number, across, bottom, top, max(knee + 0.2, inner.box[2] + 0.15 * dice.sample_deviation())
+        )
         if small is None:
-            return together([sign, inner])
-        small = small.moved(0.8 * self.writer.exponents, 0.0, 0.0)
+            return merge_blocks([sign, inner])
+        small = small.transform(0.8 * self.writer.exponents, 0.0, 0.0)
         shift = 0.5 * knee - small.box[2], (bottom + top) / 2 + 0.05 - small.box[1]
-        return together([small.moved(1.0, *shift), sign, inner])
+        return merge_blocks([small.transform(1.0, *shift), sign, inner])
 
-    def sign(self, number: int, across: float, bottom: float, top: float, end: float) -> Block:
+    def make_sign(self, number: int, across: float, bottom: float, top: float, end: float) -> Block:
         """A `√` whose bar goes on to x = `end`."""
-        hook = self.fitted(number, bottom, top, across)
+        hook = self.fit_symbol(number, bottom, top, across)
         knee = self.knees[number]
         bar = (end - across * knee) / max(self.boxes[number][2] - knee, 0.05)
         return Block((replace(hook.placed[0], bar=bar),), (hook.box[0], bottom, end, top))
 
-    def indents(self, lines: Sequence[Sequence[Token]], blocks: Sequence[Block]) -> list[float]:
+    def sample_indents(self, lines: Sequence[Sequence[Token]], blocks: Sequence[Block]) -> list[float]:
         """Where each line begins."""
         writer = self.writer
         dice = self.dice
-        free = [0.25 * dice.spread() for _ in lines]
+        free = [0.25 * dice.sample_deviation() for _ in lines]
         if not writer.aligned:
             return free
-        columns = [self.column(line, block) for line, block in zip(lines, blocks, strict=True)]
+        columns = [self.find_column(line, block) for line, block in zip(lines, blocks, strict=True)]
         return [0.3 * shift + columns[0] - column for shift, column in zip(free, columns, strict=True)]
 
-    def column(self, line: Sequence[Token], block: Block) -> float:
+    def find_column(self, line: Sequence[Token], block: Block) -> float:
         """How far from the left the first relation of a line stands; where there is none, the line's first symbol."""
         place = next((i for i, token in enumerate(line) if isinstance(token, str) and token in RELATIONS), 0)
-        number = min(placed.number for placed in block.placed) + length(line[:place])
+        number = min(placed.number for placed in block.placed) + count_symbols(line[:place])
         found = next(placed for placed in block.placed if placed.number == number)
         return found.x + found.across * self.boxes[number][0] - block.box[0]

@@ -10,7 +10,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.algebra import OPERATORS, ROOT_SIGN
 from aggrevated_reader.pages.batched_rng import BatchedRng
-from aggrevated_reader.pages.glyphs import KNEE, Way, ways
+from aggrevated_reader.pages.glyphs import KNEE, Way, list_ways
 from aggrevated_reader.pages.layout import AXIS
 from aggrevated_reader.pages.writers import Writer
 
@@ -36,12 +36,12 @@ class Path:
         """Symbols."""
         return len(self.knees)
 
-    def boxes(self) -> Array:
+    def compute_boxes(self) -> Array:
         """[n, 4]: left, bottom, right, top of each symbol."""
         first = np.searchsorted(self.owners, np.arange(self.count))
         return np.hstack([np.minimum.reduceat(self.points, first), np.maximum.reduceat(self.points, first)])
 
-    def placed(self, places: Array) -> Path:
+    def move_symbols(self, places: Array) -> Path:
         """With each symbol where `layout` puts it."""
         across, up, x, y, bar = places[self.owners].T
         beyond = np.where(bar != across, np.maximum(self.points[:, 0] - self.knees[self.owners], 0.0), 0.0)
@@ -52,55 +52,55 @@ class Path:
 def shape_symbols(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice: BatchedRng) -> Path:
     """The symbols in that hand, all at the origin."""
     kinds = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    preferred = {label: _owned(label, hand, draw, dice) for label in kinds}
-    drawn = [_instance(label, preferred[label], hand, draw, dice) for label in labels]
+    preferred = {label: _sample_own_way(label, hand, draw, dice) for label in kinds}
+    drawn = [_sample_instance(label, preferred[label], hand, draw, dice) for label in labels]
     points, starts = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     owners = np.repeat(np.arange(len(labels)), [len(curve) for curve, _ in drawn])
     path = Path(points, owners, starts, np.full(len(labels), KNEE))
     of_kind = np.array([kinds[label] for label in labels])
     steady = np.array([_STEADY.get(label, 1.0) for label in labels])
-    path = _rounded(_bent(path, of_kind, steady, hand, draw), hand.rounding)
-    return _sized(_ended(path, steady, hand, draw), labels, hand, draw)
+    path = _round_corners(_apply_waves(path, of_kind, steady, hand, draw), hand.rounding)
+    return _apply_size_and_slant(_apply_end_errors(path, steady, hand, draw), labels, hand, draw)
 
 
-def _instance(
+def _sample_instance(
     label: str, preferred: tuple[Way, Array], hand: Writer, draw: np.random.Generator, dice: BatchedRng
 ) -> tuple[Array, Array]:
     """(the curve of one symbol [P, 2], where its strokes begin, bool [P])."""
-    way, passed = preferred if dice.chance(hand.faithful) else _owned(label, hand, draw, dice)
-    passed = passed + hand.wobble * _STEADY.get(label, 1.0) * smooth(len(passed), draw)
+    way, passed = preferred if dice.sample_bool(hand.faithful) else _sample_own_way(label, hand, draw, dice)
+    passed = passed + hand.wobble * _STEADY.get(label, 1.0) * sample_smooth_noise(len(passed), draw)
     curve = way.curve @ passed
-    begins = _begins(way, label, hand, dice)
-    if dice.chance(hand.retraces):  # the pen goes over the symbol once more, not quite where it was
-        curve = np.concatenate([curve, curve + 0.02 * dice.spread()])
+    begins = _sample_stroke_starts(way, label, hand, dice)
+    if dice.sample_bool(hand.retraces):  # the pen goes over the symbol once more, not quite where it was
+        curve = np.concatenate([curve, curve + 0.02 * dice.sample_deviation()])
         begins = np.concatenate([begins, begins])
     return curve, begins
 
 
-def _owned(label: str, hand: Writer, draw: np.random.Generator, dice: BatchedRng) -> tuple[Way, Array]:
+def _sample_own_way(label: str, hand: Writer, draw: np.random.Generator, dice: BatchedRng) -> tuple[Way, Array]:
     """A way to write that symbol, and the points that this hand passes when it takes it."""
-    way = dice.pick(ways(label))
-    return way, way.points + hand.own * _STEADY.get(label, 1.0) * smooth(len(way.points), draw)
+    way = dice.pick(list_ways(label))
+    return way, way.points + hand.own * _STEADY.get(label, 1.0) * sample_smooth_noise(len(way.points), draw)
 
 
-def smooth(count: int, draw: np.random.Generator) -> Array:
+def sample_smooth_noise(count: int, draw: np.random.Generator) -> Array:
     """[count, 2], of variance 1, neighbours alike: a hand errs smoothly."""
     noise = draw.standard_normal((count + 2, 2))
     smooth: Array = (noise[:-2] + noise[1:-1] + noise[2:]) * 0.57735
     return smooth
 
 
-def _begins(way: Way, label: str, hand: Writer, dice: BatchedRng) -> Array:
+def _sample_stroke_starts(way: Way, label: str, hand: Writer, dice: BatchedRng) -> Array:
     """Where strokes begin, bool [P]: lifts are forgotten, and strokes come in two pieces."""
     begins = np.diff(way.strokes, prepend=-1) > 0
-    if label not in _FASTENED and way.strokes[-1] and dice.chance(hand.joins):
+    if label not in _FASTENED and way.strokes[-1] and dice.sample_bool(hand.joins):
         begins[1:] = False
-    if dice.chance(hand.breaks):
+    if dice.sample_bool(hand.breaks):
         begins[dice.count(0, len(begins) - 1)] = True
     return begins
 
 
-def _bent(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
+def _apply_waves(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
     """Every symbol displaced by two waves that belong to its kind, and two that are its own."""
     around = path.points - _MIDDLE
     moved = path.points.copy()
@@ -113,27 +113,27 @@ def _bent(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np.random
     return replace(path, points=moved)
 
 
-def _ends(starts: Array) -> tuple[Array, Array]:
+def _find_stroke_ends(starts: Array) -> tuple[Array, Array]:
     """(the first, the last point of each stroke)."""
     firsts = np.flatnonzero(starts)
     return firsts, np.append(firsts[1:], len(starts)) - 1
 
 
-def _rounded(path: Path, times: int) -> Path:
+def _round_corners(path: Path, times: int) -> Path:
     """Every point but the ends of strokes averaged with its neighbours, so many times."""
     points = path.points.copy()
     inner = np.ones(len(path.points), bool)
-    inner[np.concatenate(_ends(path.starts))] = False
+    inner[np.concatenate(_find_stroke_ends(path.starts))] = False
     at = np.flatnonzero(inner)
     for _ in range(times):
         points[at] = (points[at - 1] + 2 * points[at] + points[at + 1]) / 4
     return replace(path, points=points)
 
 
-def _ended(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
+def _apply_end_errors(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
     """Strokes whose ends run on, have hooks, or come too soon."""
     points = path.points.copy()
-    firsts, lasts = _ends(path.starts)
+    firsts, lasts = _find_stroke_ends(path.starts)
     has_two_points = lasts > firsts
     firsts = firsts[has_two_points]
     lasts = lasts[has_two_points]
@@ -148,10 +148,10 @@ def _ended(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -
     return Path(points[keep], path.owners[keep], path.starts[keep], path.knees)
 
 
-def _sized(path: Path, labels: Sequence[str], hand: Writer, draw: np.random.Generator) -> Path:
+def _apply_size_and_slant(path: Path, labels: Sequence[str], hand: Writer, draw: np.random.Generator) -> Path:
     """Every symbol leaning, turned, stretched and as large as the hand makes its kind."""
     n = path.count
-    sizes = np.array([_size(label, hand) for label in labels]) * np.exp(hand.uneven * draw.standard_normal(n))
+    sizes = np.array([_get_size(label, hand) for label in labels]) * np.exp(hand.uneven * draw.standard_normal(n))
     wide, tall = np.exp(hand.stretch * draw.standard_normal((2, n))) * sizes
     angle = hand.turn * draw.standard_normal(n) * np.array([label != ROOT_SIGN for label in labels])
     c = np.cos(angle)
@@ -161,13 +161,13 @@ def _sized(path: Path, labels: Sequence[str], hand: Writer, draw: np.random.Gene
     x = hand.aspect * np.where(letters, 1.12, 1.0)[path.owners] * x + hand.slant * y
     at = path.owners
     turned = np.stack([wide[at] * (c[at] * x - s[at] * y), tall[at] * (s[at] * x + c[at] * y)], axis=1)
-    axis = np.array([hand.axis if label in OPERATORS else AXIS * _size(label, hand) for label in labels])
+    axis = np.array([hand.axis if label in OPERATORS else AXIS * _get_size(label, hand) for label in labels])
     turned[:, 1] += axis[at]
     knees = wide * (hand.aspect * (KNEE - _MIDDLE[0]) + hand.slant * (1.05 - AXIS))
     return replace(path, points=turned, knees=knees)
 
 
-def _size(label: str, hand: Writer) -> float:
+def _get_size(label: str, hand: Writer) -> float:
     if label in _DOTS:
         return hand.dots
     if label in _TALL:

@@ -6,7 +6,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated_reader.pages.pen import Path, smooth
+from aggrevated_reader.pages.pen import Path, sample_smooth_noise
 from aggrevated_reader.pages.writers import Writer
 
 FEWEST = 5  # points of a stroke
@@ -14,8 +14,8 @@ FEWEST = 5  # points of a stroke
 
 def sample_as_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Strokes, ...]:
     """The strokes of each symbol in pixels, y downwards, a digit's height from the corner."""
-    points, counts = _sampled(path, hand, draw)
-    points += hand.tremor * smooth(len(points), draw)
+    points, counts = _resample_path(path, hand, draw)
+    points += hand.tremor * sample_smooth_noise(len(points), draw)
     if hand.grid:
         points = np.rint(points / hand.grid) * hand.grid
     points *= np.array([1.0, -1.0])
@@ -27,7 +27,7 @@ def sample_as_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tup
     return tuple(map(tuple, ink))
 
 
-def _sampled(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Array, Array]:
+def _resample_path(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Array, Array]:
     """(points of the path, about a step from each other, [M, 2]; how many of them each stroke has, [strokes])."""
     points = path.points
     firsts = np.flatnonzero(path.starts)

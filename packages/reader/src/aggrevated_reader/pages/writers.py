@@ -61,59 +61,59 @@ class Writer:
     grid: float  # to which points are rounded
 
 
-def writer(dice: BatchedRng) -> Writer:
+def sample_writer(dice: BatchedRng) -> Writer:
     """One of very many."""
-    haste = dice.share()  # a hasty hand is less exact in everything
+    haste = dice.sample_fraction()  # a hasty hand is less exact in everything
     neat = 1.6 - haste
-    size = dice.between(30, 110)
+    size = dice.uniform(30, 110)
     return Writer(
-        slant=0.10 + 0.17 * dice.spread(),
-        aspect=_factor(dice, 0.20),
-        own=dice.between(0.010, 0.045),
-        own_ripple=dice.between(0.010, 0.055),
-        wobble=dice.between(0.008, 0.026) * (0.6 + haste),
-        ripple=dice.between(0.008, 0.030) * (0.6 + haste),
-        turn=dice.between(0.02, 0.09),
-        stretch=dice.between(0.05, 0.16),
-        faithful=dice.between(0.6, 1.0),
+        slant=0.10 + 0.17 * dice.sample_deviation(),
+        aspect=_sample_factor(dice, 0.20),
+        own=dice.uniform(0.010, 0.045),
+        own_ripple=dice.uniform(0.010, 0.055),
+        wobble=dice.uniform(0.008, 0.026) * (0.6 + haste),
+        ripple=dice.uniform(0.008, 0.030) * (0.6 + haste),
+        turn=dice.uniform(0.02, 0.09),
+        stretch=dice.uniform(0.05, 0.16),
+        faithful=dice.uniform(0.6, 1.0),
         rounding=dice.count(0, 2 + round(3 * haste)),
-        overshoot=dice.between(0.0, 0.07),
+        overshoot=dice.uniform(0.0, 0.07),
         hooks=dice.pick((0.0, 0.05, 0.25)),
-        hook=dice.between(0.03, 0.10),
+        hook=dice.uniform(0.03, 0.10),
         early_lifts=dice.pick((0.0, 0.05, 0.2)),
         joins=dice.pick((0.0, 0.0, 0.02, 0.06)),
         breaks=dice.pick((0.0, 0.0, 0.01, 0.03)),
         retraces=dice.pick((0.0, 0.0, 0.02)),
-        letters=1.22 * _factor(dice, 0.18),
-        capitals=1.05 * _factor(dice, 0.12),
-        operators=0.98 * _factor(dice, 0.24),
-        inequalities=1.30 * _factor(dice, 0.15),
-        brackets=1.25 * _factor(dice, 0.18),
-        dots=1.0 * _factor(dice, 0.4),
-        uneven=dice.between(0.03, 0.12),
-        spacing=dice.between(0.10, 0.45) * _factor(dice, 0.25) * neat**0.5,
-        airy=dice.between(1.1, 3.2),
-        parted=dice.between(0.9, 2.2),
-        irregular=dice.between(0.15, 0.55),
-        slope=0.025 * dice.spread(),
-        drift=dice.between(0.01, 0.06),
-        axis=0.35 + 0.06 * dice.spread(),
-        exponents=dice.between(0.45, 0.85),
-        raised=0.02 + 0.16 * dice.spread(),
-        parts=dice.between(0.7, 1.0),
-        bars=dice.between(0.95, 1.5),
-        apart=dice.between(0.15, 0.65),
-        leading=dice.between(0.35, 1.2),
-        aligned=dice.chance(0.25),
+        letters=1.22 * _sample_factor(dice, 0.18),
+        capitals=1.05 * _sample_factor(dice, 0.12),
+        operators=0.98 * _sample_factor(dice, 0.24),
+        inequalities=1.30 * _sample_factor(dice, 0.15),
+        brackets=1.25 * _sample_factor(dice, 0.18),
+        dots=1.0 * _sample_factor(dice, 0.4),
+        uneven=dice.uniform(0.03, 0.12),
+        spacing=dice.uniform(0.10, 0.45) * _sample_factor(dice, 0.25) * neat**0.5,
+        airy=dice.uniform(1.1, 3.2),
+        parted=dice.uniform(0.9, 2.2),
+        irregular=dice.uniform(0.15, 0.55),
+        slope=0.025 * dice.sample_deviation(),
+        drift=dice.uniform(0.01, 0.06),
+        axis=0.35 + 0.06 * dice.sample_deviation(),
+        exponents=dice.uniform(0.45, 0.85),
+        raised=0.02 + 0.16 * dice.sample_deviation(),
+        parts=dice.uniform(0.7, 1.0),
+        bars=dice.uniform(0.95, 1.5),
+        apart=dice.uniform(0.15, 0.65),
+        leading=dice.uniform(0.35, 1.2),
+        aligned=dice.sample_bool(0.25),
         size=size,
-        step=dice.between(0.025, 0.11),
-        uneven_steps=dice.between(0.0, 0.4),
+        step=dice.uniform(0.025, 0.11),
+        uneven_steps=dice.uniform(0.0, 0.4),
         tremor=dice.pick((0.0, 0.003, 0.007, 0.013)),
         grid=dice.pick((0.0, 1.0, 1.0, 2.0)) / size,
     )
 
 
-def _factor(dice: BatchedRng, by: float) -> float:
+def _sample_factor(dice: BatchedRng, by: float) -> float:
     """Around 1, as often half as double."""
-    spread = by * dice.spread()
+    spread = by * dice.sample_deviation()
     return 1.0 + spread if spread > 0 else 1.0 / (1.0 - spread)

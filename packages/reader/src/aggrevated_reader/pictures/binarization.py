@@ -9,10 +9,17 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated_reader.pictures.page_crop import flatten_sheet
-from aggrevated_reader.pictures.ruled_lines import estimate_line_tilt, remove_ruled_lines, rests_of_lines
+from aggrevated_reader.pictures.ruled_lines import count_line_remnants, estimate_line_tilt, remove_ruled_lines
 from aggrevated_reader.pictures.symbol_grouping import MAX_PARTS
 from aggrevated_reader.pictures.thinning import skeletonize
-from aggrevated_reader.pictures.thresholds import FAINT, SURE, ink_depth, ink_mask, is_inverted, threshold_of
+from aggrevated_reader.pictures.thresholds import (
+    FAINT,
+    SURE,
+    compute_ink_depth,
+    compute_ink_mask,
+    estimate_threshold,
+    is_inverted,
+)
 from aggrevated_reader.pictures.tracing import trace_strokes
 
 MAX_INK = 0.25  # share of the page
@@ -34,7 +41,7 @@ class ExtractedInk:
     doubts: tuple[str, ...] = ()  # what may have been lost
 
 
-def parts_of(grey: Image.Image, scale: float = 1.0) -> list[Strokes]:
+def extract_parts(grey: Image.Image, scale: float = 1.0) -> list[Strokes]:
     """The middle lines of every piece of ink in a picture of mode L, times `scale`."""
     return extract_ink(grey, scale).parts
 
@@ -46,16 +53,16 @@ def extract_ink(grey: Image.Image, scale: float = 1.0) -> ExtractedInk:
     except ImportError as error:
         raise UsageError("reading pictures needs SciPy: pip install scipy") from error
     sheet, matrix = flatten_sheet(grey)
-    ink, turned, shrunk, rests = _inked(sheet)
+    ink, turned, shrunk, rests = _find_ink(sheet)
     labels, count = ndimage.label(ink, np.ones((3, 3)))
-    labels, kept, doubts = _kept(labels, count, _pen(ink))
+    labels, kept, doubts = _select_parts(labels, count, _estimate_pen_width(ink))
     line = skeletonize(labels > 0)
     _keep_dots(line, labels, kept)
     back = np.diag([scale, scale, 1.0]) @ matrix @ turned @ np.diag([1 / scale, 1 / scale, 1.0])
     return ExtractedInk(trace_strokes(line, labels, kept, scale * shrunk), back, rests + doubts)
 
 
-def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[str, ...]]:
+def _select_parts(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[str, ...]]:
     """(the labels without specks and blots, which are left, what is to be said about it)."""
     from scipy import ndimage
 
@@ -69,7 +76,9 @@ def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[st
     boxes = ndimage.find_objects(labels)
     for label, box in enumerate(boxes, 1):
         large[label] &= not _is_frame(labels[box] == label, labels.shape)
-    dust = _dust(np.array([0, *(max(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in boxes)]))
+    dust = _find_dust(
+        np.array([0, *(max(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in boxes)])
+    )
     dust &= large
     large &= ~dust
     kept = np.flatnonzero(large & ~blots)
@@ -87,7 +96,7 @@ def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[st
     return np.where((large & ~blots)[labels], labels, 0), kept, doubts
 
 
-def _dust(sizes: Array) -> Array:
+def _find_dust(sizes: Array) -> Array:
     """Which pieces are dust, by their longer sides: small ones, where there are far more than algebra has points."""
     usual = sizes[sizes > DUST]
     small = sizes <= max(DUST, 0.1 * float(np.percentile(usual, 75)) if len(usual) else 0.0)
@@ -113,35 +122,35 @@ def _keep_dots(line: Array, labels: Array, kept: Array) -> None:
         line.ravel()[inked[first[np.searchsorted(owners, vanished)]]] = True
 
 
-def _inked(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
+def _find_ink(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
     """Where there is ink, bool [height, width], no line wider than PEN; how it was turned, how much shrunk; doubts.
 
     How it was turned is a matrix [3, 3] back to the pixels of the sheet.
     """
-    depth = _depth(sheet)
-    contrast = _contrast(depth)
+    depth = _compute_depth(sheet)
+    contrast = _estimate_contrast(depth)
     turned = np.eye(3)
     tilt = estimate_line_tilt(depth > FAINT * contrast)
     if abs(tilt) > LEVEL:
-        upright, matrix = _rotated(sheet, tilt)
-        level = _depth(upright)
-        if remove_ruled_lines(ink_mask(level, contrast), level)[1]:
+        upright, matrix = _rotate_sheet(sheet, tilt)
+        level = _compute_depth(upright)
+        if remove_ruled_lines(compute_ink_mask(level, contrast), level)[1]:
             depth = level
             turned = matrix
-    all_ink = ink_mask(depth, contrast)
+    all_ink = compute_ink_mask(depth, contrast)
     ink, lines = remove_ruled_lines(all_ink, depth)
     doubts: tuple[str, ...] = ()
     if lines:
-        if rests := rests_of_lines(all_ink, ink):
+        if rests := count_line_remnants(all_ink, ink):
             doubts = (
                 f"{rests} small pieces by the lines of the paper may be strokes that were cut, or rests of lines",
             )
         depth = np.where(ink, depth, 0.0)
-        contrast = _contrast(depth)  # the lines may have been lighter or darker than the ink
-        ink = ink_mask(depth, contrast)
+        contrast = _estimate_contrast(depth)  # the lines may have been lighter or darker than the ink
+        ink = compute_ink_mask(depth, contrast)
     if ink.mean() > MAX_INK:
         raise DataError(f"{ink.mean():.0%} of it is ink: {NO_PAGE}; cut away what is not the page")
-    pen = _pen(ink)
+    pen = _estimate_pen_width(ink)
     if pen <= PEN:
         return ink, turned, 1.0, doubts
     height, width = ink.shape
@@ -150,21 +159,21 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
     return np.asarray(small) > SURE * contrast, turned, pen / PEN, doubts
 
 
-def _depth(sheet: Image.Image) -> Array:
+def _compute_depth(sheet: Image.Image) -> Array:
     """How dark each pixel is against its paper; how light, if the paper is dark."""
     level = np.asarray(sheet)
-    return ink_depth(255 - level if is_inverted(level) else level)
+    return compute_ink_depth(255 - level if is_inverted(level) else level)
 
 
-def _contrast(depth: Array) -> float:
+def _estimate_contrast(depth: Array) -> float:
     """How dark the ink is, so that `darker` finds it; a `DataError` if there is none."""
-    threshold, contrast = threshold_of(depth)
+    threshold, contrast = estimate_threshold(depth)
     if contrast < MIN_CONTRAST:
         raise DataError("no ink stands out from its paper; give a picture with more contrast")
     return threshold / SURE
 
 
-def _rotated(sheet: Image.Image, tilt: float) -> tuple[Image.Image, Array]:
+def _rotate_sheet(sheet: Image.Image, tilt: float) -> tuple[Image.Image, Array]:
     """The picture with lines of that tilt in degrees made level; and the matrix back to its pixels."""
     middle = int(np.median(np.asarray(sheet)))
     turned = sheet.rotate(tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=middle)
@@ -180,7 +189,7 @@ def _rotated(sheet: Image.Image, tilt: float) -> tuple[Image.Image, Array]:
     return turned, matrix
 
 
-def _pen(ink: Array) -> float:
+def _estimate_pen_width(ink: Array) -> float:
     """How wide the lines are: twice their area over the length of their edges."""
     inside = ink[1:-1, 1:-1] & ink[:-2, 1:-1] & ink[2:, 1:-1] & ink[1:-1, :-2] & ink[1:-1, 2:]
     area = int(ink.sum())

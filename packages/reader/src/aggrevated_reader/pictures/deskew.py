@@ -6,7 +6,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
+from aggrevated_reader.pictures.symbol_grouping import compute_median_symbol_size
 
 MOST = 35.0  # degrees either way
 LEAST = 5.0  # degrees: a hand's own slope is left to it
@@ -22,22 +22,22 @@ def estimate_tilt(parts: Sequence[Strokes]) -> float:
     """By how many degrees the lines of writing go down to the right; 0 if nearly level, or too short to tell."""
     if len(parts) < FEWEST:
         return 0.0
-    points = np.concatenate([stroke for part in parts for stroke in part]) / median_symbol_size(parts)
+    points = np.concatenate([stroke for part in parts for stroke in part]) / compute_median_symbol_size(parts)
     points = points[:: -(-len(points) // POINTS)]
     if np.ptp(points, axis=0).max() > WIDEST:
         return 0.0
     tilts = np.arange(-MOST, MOST + 0.1, 1.0)
-    sharp = np.array([_sharpness(points, tilt) for tilt in tilts])
+    sharp = np.array([_measure_sharpness(points, tilt) for tilt in tilts])
     best = float(tilts[sharp.argmax()])
     if abs(best) < LEAST or sharp.max() < CLEARER * sharp[len(tilts) // 2]:
         return 0.0
     if abs(best) == MOST or np.ptp(points @ [np.cos(np.radians(best)), np.sin(np.radians(best))]) < LONG:
         return 0.0
     fine = np.arange(best - 1.5, best + 1.6, 0.25)
-    return float(fine[np.argmax([_sharpness(points, tilt) for tilt in fine])])
+    return float(fine[np.argmax([_measure_sharpness(points, tilt) for tilt in fine])])
 
 
-def deskew_matrix(tilt: float) -> Array:
+def make_deskew_matrix(tilt: float) -> Array:
     """The matrix [2, 2] that takes points of a page with that tilt in degrees to a level one, as points @ matrix.T."""
     c = np.cos(np.radians(tilt))
     s = np.sin(np.radians(tilt))
@@ -49,7 +49,7 @@ def rotate_strokes(parts: Sequence[Strokes], turn: Array) -> list[Strokes]:
     return [tuple(stroke @ turn.T for stroke in part) for part in parts]
 
 
-def _sharpness(points: Array, tilt: float) -> float:
+def _measure_sharpness(points: Array, tilt: float) -> float:
     """How unevenly the ink falls on lines of that tilt."""
     angle = np.radians(tilt)
     down = (points[:, 1] * np.cos(angle) - points[:, 0] * np.sin(angle)) * BINS

@@ -46,25 +46,25 @@ def read_image(path: Path) -> list[Strokes]:
 
     Light ink on dark paper will do as well; the ink is what covers less of the page.
     """
-    return look(path).parts
+    return read_image_ink(path).parts
 
 
-def look(path: Path) -> ExtractedInk:
+def read_image_ink(path: Path) -> ExtractedInk:
     """What a PNG, JPEG or WebP shows, or the first page of a PDF (with the extra `pdf`)."""
-    return look_in(picture_bytes(path), str(path))
+    return parse_image_ink(read_image_bytes(path), str(path))
 
 
-def picture_bytes(path: Path) -> bytes:
+def read_image_bytes(path: Path) -> bytes:
     """All of such a file, if it is not too large."""
     return read_limited(path, MAX_BYTES, "a picture", TOO_LARGE)
 
 
-def look_in(data: bytes, name: str) -> ExtractedInk:
+def parse_image_ink(data: bytes, name: str) -> ExtractedInk:
     """What the bytes of such a file show; `name` is what messages call it."""
     if len(data) > MAX_BYTES:
         raise DataError(f"{name} is larger than {TOO_LARGE}")
     try:
-        return extract_ink(*_decoded(data))
+        return extract_ink(*_decode_image(data))
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
 
@@ -77,21 +77,21 @@ def is_image(start: bytes) -> bool:
 # From bytes to grey pixels.
 
 
-def _decoded(data: bytes) -> tuple[Image.Image, float]:
+def _decode_image(data: bytes) -> tuple[Image.Image, float]:
     """The picture in shades of grey, upright, its longer side at most LONGEST; and by how much it is shrunk."""
     if data.startswith(PDF):
-        from aggrevated_reader.pictures.pdf import first_page  # only then: it is an extra
+        from aggrevated_reader.pictures.pdf import render_first_page  # only then: it is an extra
 
-        return first_page(data, LONGEST), 1.0
+        return render_first_page(data, LONGEST), 1.0
     try:
         with (
             warnings.catch_warnings(action="ignore"),
-            Image.open(io.BytesIO(_prepared(data)), formats=("PNG", "JPEG", "WEBP")) as picture,
+            Image.open(io.BytesIO(_prepare_bytes(data)), formats=("PNG", "JPEG", "WEBP")) as picture,
         ):
-            size = _checked(picture)
+            size = _check_size(picture)
             picture.draft("L", (LONGEST, LONGEST))  # a JPEG is decoded no larger than needed
             picture.load()
-            grey = _grey(picture)
+            grey = _to_grey(picture)
             shrunk = max(size) / max(grey.size)
             turn = int(picture.getexif().get(0x0112, 1))  # a phone held sideways writes 6 or 8
             return (grey.transpose(UPRIGHT[turn]) if turn in UPRIGHT else grey), shrunk
@@ -106,12 +106,12 @@ def _decoded(data: bytes) -> tuple[Image.Image, float]:
         ) from error
 
 
-def _prepared(data: bytes) -> bytes:
+def _prepare_bytes(data: bytes) -> bytes:
     """The bytes without what only costs time, or a `DataError` if they are none of the kinds that are read."""
     if data.startswith(PNG):
-        return _plain_png(data)
+        return _strip_png(data)
     if data.startswith(JPEG):
-        data = _main_jpeg(data)
+        data = _truncate_jpeg(data)
         _check_jpeg(data)
         return data
     if is_image(data[:12]):
@@ -121,7 +121,7 @@ def _prepared(data: bytes) -> bytes:
     raise DataError("it is neither PNG, JPEG, WebP nor PDF; save the picture as one of these")
 
 
-def _checked(picture: Image.Image) -> tuple[int, int]:
+def _check_size(picture: Image.Image) -> tuple[int, int]:
     """The size of a picture that is not yet decoded, if it is not too large."""
     width, height = picture.size
     buffered = picture.format == "WEBP" or "progressive" in picture.info
@@ -134,7 +134,7 @@ def _checked(picture: Image.Image) -> tuple[int, int]:
     return width, height
 
 
-def _plain_png(data: bytes) -> bytes:
+def _strip_png(data: bytes) -> bytes:
     """The PNG without what only costs time and memory: texts, profiles, animations."""
     # views: no copy of 64 MB but the one at the end
     kept = [memoryview(data)[:8]]
@@ -155,7 +155,7 @@ def _plain_png(data: bytes) -> bytes:
     return b"".join(kept)
 
 
-def _main_jpeg(data: bytes) -> bytes:
+def _truncate_jpeg(data: bytes) -> bytes:
     """The JPEG without what a phone appends, such as a short film."""
     at = 2
     while at + 4 <= len(data) and data[at] == 0xFF:
@@ -172,7 +172,7 @@ def _check_jpeg(data: bytes) -> None:
         raise DataError("it has more scans or segments than any camera writes; save the picture again")
 
 
-def _grey(picture: Image.Image) -> Image.Image:
+def _to_grey(picture: Image.Image) -> Image.Image:
     """Shades of grey on white paper, shrunk; strip by strip, as a whole copy would take 200 MB more."""
     width, height = picture.size
     factor = max(1, -(-max(width, height) // LONGEST))
@@ -180,11 +180,11 @@ def _grey(picture: Image.Image) -> Image.Image:
     rows = factor * max(1, STRIP // (width * factor))
     for top in range(0, height, rows):
         strip = picture.crop((0, top, width, min(top + rows, height)))
-        grey.paste(_opaque(strip).reduce(factor), (0, top // factor))
+        grey.paste(_to_opaque_grey(strip).reduce(factor), (0, top // factor))
     return grey
 
 
-def _opaque(strip: Image.Image) -> Image.Image:
+def _to_opaque_grey(strip: Image.Image) -> Image.Image:
     """In shades of grey; what is transparent is white."""
     if strip.mode.startswith("I"):  # 16 bits
         return Image.fromarray((np.asarray(strip) >> 8).astype(np.uint8))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.parsing.pages.page import Strokes, boxes_of
-from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
+from aggrevated.parsing.pages.page import Strokes, compute_boxes
+from aggrevated_reader.pictures.symbol_grouping import compute_median_symbol_size
 
 # Tuned on the writers of CROHME's training data and on generated hands.
 FLAT = 0.4  # the height of a bar in widths, at most
@@ -36,18 +36,19 @@ def sort_reading_order(ink: Sequence[Strokes]) -> list[int]:
 
 def find_lines(ink: Sequence[Strokes]) -> list[list[int]]:
     """The places of the symbols of each line, as they are read; column by column, in each from top to bottom."""
-    return [line for column in columns_of(ink) for line in column]
+    return [line for column in find_columns(ink) for line in column]
 
 
-def columns_of(ink: Sequence[Strokes]) -> list[list[list[int]]]:
+def find_columns(ink: Sequence[Strokes]) -> list[list[list[int]]]:
     """The lines of each column, as places of symbols."""
     if not ink:
         return []
-    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / median_symbol_size(ink)
+    boxes = compute_boxes([np.concatenate(strokes) for strokes in ink]) / compute_median_symbol_size(ink)
     blocks = [_Block((place,), *box) for place, box in enumerate(boxes.tolist())]
     return [
-        [list(_members(line)) for line in _lines(column)] for column in _columns(_fractions(_roots(blocks)))
-    ]  # fmt: skip
+        [list(_list_members(line)) for line in _split_lines(column)]
+        for column in _split_columns(_merge_fractions(_merge_roots(blocks)))
+    ]
 
 
 @dataclass(frozen=True)
@@ -78,33 +79,33 @@ class _Block:
         return self.bottom - self.top
 
 
-def _members(blocks: Sequence[_Block]) -> tuple[int, ...]:
+def _list_members(blocks: Sequence[_Block]) -> tuple[int, ...]:
     return tuple(member for block in blocks for member in block.members)
 
 
-def _around(blocks: Sequence[_Block], members: Sequence[_Block], axis: float) -> _Block:
+def _merge_blocks(blocks: Sequence[_Block], members: Sequence[_Block], axis: float) -> _Block:
     """One block of `blocks`, whose members are read in the order of `members`."""
     left = min(b.left for b in blocks)
     top = min(b.top for b in blocks)
     right = max(b.right for b in blocks)
     bottom = max(b.bottom for b in blocks)
-    return _Block(_members(members), left, top, right, bottom, axis)
+    return _Block(_list_members(members), left, top, right, bottom, axis)
 
 
 def _read(blocks: list[_Block]) -> list[_Block]:
     """The blocks of a part, such as a numerator, in reading order."""
-    return [block for line in _lines(blocks) for block in line]
+    return [block for line in _split_lines(blocks) for block in line]
 
 
 # Roots and fractions, from the innermost on.
 
 
-def _roots(blocks: list[_Block]) -> list[_Block]:
+def _merge_roots(blocks: list[_Block]) -> list[_Block]:
     """The blocks with every root and what is under it as one."""
     for root in sorted(blocks, key=lambda block: block.width * block.height):
         under = [b for b in blocks if b is not root and _is_inside(b, root)]
         if under:
-            whole = _around([root], [root, *_read(_fractions(under))], float("nan"))
+            whole = _merge_blocks([root], [root, *_read(_merge_fractions(under))], float("nan"))
             blocks = [whole if b is root else b for b in blocks if b not in under]
     return blocks
 
@@ -117,7 +118,7 @@ def _is_inside(block: _Block, root: _Block) -> bool:
     return enough and block.top > root.top and block.left > root.left + 0.1
 
 
-def _fractions(blocks: list[_Block]) -> list[_Block]:
+def _merge_fractions(blocks: list[_Block]) -> list[_Block]:
     """The blocks with every fraction as one; inner fractions have shorter bars."""
     for bar in sorted(blocks, key=lambda block: block.width):
         if bar.height > FLAT * bar.width or bar not in blocks:
@@ -125,7 +126,7 @@ def _fractions(blocks: list[_Block]) -> list[_Block]:
         above = _stack(blocks, bar, lambda block, axis: axis - block.bottom)
         below = _stack(blocks, bar, lambda block, axis: block.top - axis)
         if above and below:
-            whole = _around([*above, bar, *below], [*_read(above), bar, *_read(below)], bar.middle)
+            whole = _merge_blocks([*above, bar, *below], [*_read(above), bar, *_read(below)], bar.middle)
             gone = {*above, *below}
             blocks = [whole if b is bar else b for b in blocks if b not in gone]
     return blocks
@@ -140,7 +141,7 @@ def _stack(blocks: list[_Block], bar: _Block, gap: Callable[[_Block, float], flo
     stack = [b for b in over if gap(b, bar.middle) < reach]
     grown = bool(stack)
     while grown:
-        more = [b for b in over if b not in stack and any(_apart(b, other) < STACKED for other in stack)]
+        more = [b for b in over if b not in stack and any(_measure_gap(b, other) < STACKED for other in stack)]
         stack = stack + more
         grown = bool(more)
     return stack
@@ -151,7 +152,7 @@ def _is_over(block: _Block, bar: _Block) -> bool:
     return bar.left - 0.2 < block.across < bar.right + 0.2 and abs(block.middle - bar.middle) > 0.1
 
 
-def _apart(a: _Block, b: _Block) -> float:
+def _measure_gap(a: _Block, b: _Block) -> float:
     """The gap between two blocks down the page; negative where they stand side by side."""
     return max(a.top, b.top) - min(a.bottom, b.bottom)
 
@@ -159,7 +160,7 @@ def _apart(a: _Block, b: _Block) -> float:
 # Columns and lines.
 
 
-def _columns(blocks: list[_Block], most: int = COLUMNS) -> list[list[_Block]]:
+def _split_columns(blocks: list[_Block], most: int = COLUMNS) -> list[list[_Block]]:
     """The blocks of each column: what stands on either side of a wide gap from top to bottom, in several lines each.
 
     Only the first few gaps are looked at, which is all that a page has.
@@ -170,46 +171,46 @@ def _columns(blocks: list[_Block], most: int = COLUMNS) -> list[list[_Block]]:
     for tried, cut in enumerate(gaps[:most], 1):
         before = ordered[:cut]
         after = ordered[cut:]
-        if len(_lines(before)) > 1 and len(_lines(after)) > 1:
-            return [before, *_columns(after, most - tried)]
+        if len(_split_lines(before)) > 1 and len(_split_lines(after)) > 1:
+            return [before, *_split_columns(after, most - tried)]
     return [blocks]
 
 
-def _lines(blocks: list[_Block]) -> list[list[_Block]]:
+def _split_lines(blocks: list[_Block]) -> list[list[_Block]]:
     """The blocks of each line, as they are read."""
     lines: list[list[_Block]] = []
     for block in sorted(blocks, key=lambda block: block.across):
-        misfits = [min(_misfit(block, end) for end in line[-LOCAL:]) for line in lines]
+        misfits = [min(_measure_misfit(block, end) for end in line[-LOCAL:]) for line in lines]
         if misfits and min(misfits) < STEP:
             lines[int(np.argmin(misfits))].append(block)
         else:
             lines.append([block])
-    lines = _merged(lines)
-    slope = _slope(lines)
+    lines = _merge_lines(lines)
+    slope = _estimate_slope(lines)
     lines.sort(key=lambda line: float(np.mean([b.middle - slope * b.across for b in line])))
-    return [_from_left(line) for line in lines]
+    return [_sort_line(line) for line in lines]
 
 
-def _merged(lines: list[list[_Block]]) -> list[list[_Block]]:
+def _merge_lines(lines: list[list[_Block]]) -> list[list[_Block]]:
     """The lines, where those that fill each other's gaps are one: exponents and what they stand at."""
     for upper in range(len(lines)):
         for lower in range(upper):
-            if _interlocked(lines[upper], lines[lower]):
+            if _is_one_line(lines[upper], lines[lower]):
                 rest = [line for place, line in enumerate(lines) if place not in (upper, lower)]
-                return _merged([*rest, sorted(lines[lower] + lines[upper], key=lambda block: block.across)])
+                return _merge_lines([*rest, sorted(lines[lower] + lines[upper], key=lambda block: block.across)])
     return lines
 
 
-def _interlocked(a: list[_Block], b: list[_Block]) -> bool:
+def _is_one_line(a: list[_Block], b: list[_Block]) -> bool:
     """Whether hardly anything of the two lines stands above each other, and they are close where they meet."""
     shared = sum(max(min(x.right, y.right) - max(x.left, y.left), 0.0) for x in a for y in b)
     if shared > SHARED * min(sum(x.width for x in a), sum(y.width for y in b)):
         return False
-    gaps = sorted((max(y.left - x.right, x.left - y.right), _misfit(x, y)) for x in a for y in b)
+    gaps = sorted((max(y.left - x.right, x.left - y.right), _measure_misfit(x, y)) for x in a for y in b)
     return min(misfit for _, misfit in gaps[:2]) < MEETING
 
 
-def _from_left(line: list[_Block]) -> list[_Block]:
+def _sort_line(line: list[_Block]) -> list[_Block]:
     """The blocks of a line as they are read: what stands above another comes after it, as exponents do."""
     line = sorted(line, key=lambda block: block.across)
     for place in range(1, len(line)):
@@ -220,12 +221,12 @@ def _from_left(line: list[_Block]) -> list[_Block]:
     return line
 
 
-def _misfit(block: _Block, end: _Block) -> float:
+def _measure_misfit(block: _Block, end: _Block) -> float:
     """How badly a block goes on from the end of a line: by how far their middles and their edges are apart."""
-    return abs(block.middle - end.middle) / 2 + 1.5 * max(_apart(block, end), 0.0)
+    return abs(block.middle - end.middle) / 2 + 1.5 * max(_measure_gap(block, end), 0.0)
 
 
-def _slope(lines: list[list[_Block]]) -> float:
+def _estimate_slope(lines: list[list[_Block]]) -> float:
     """How far all lines together go down for each step to the right: their least-squares slope."""
     middles = [np.array([[b.across, b.middle] for b in line]) for line in lines]
     across, down = np.concatenate([middle - middle.mean(axis=0) for middle in middles]).T

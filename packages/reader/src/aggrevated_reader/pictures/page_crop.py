@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image
 
 from aggrevated.core.arrays import Array
-from aggrevated_reader.pictures.thresholds import otsu_threshold
+from aggrevated_reader.pictures.thresholds import compute_otsu_threshold
 
 SMALL = 200  # pixels of the longer side in which the sheet is looked for
 SHARES = 0.12, 0.97  # of the picture that a sheet takes
@@ -20,7 +20,7 @@ def flatten_sheet(grey: Image.Image) -> tuple[Image.Image, Array]:
 
     Where there is no table around a sheet, the picture as it is.
     """
-    corners = _corners(grey)
+    corners = _find_corners(grey)
     if corners is None:
         return grey, np.eye(3)
     centre = corners.mean(axis=0)
@@ -28,20 +28,20 @@ def flatten_sheet(grey: Image.Image) -> tuple[Image.Image, Array]:
     sides = np.hypot(*(np.roll(corners, -1, axis=0) - corners).T)
     width = round(max(sides[0], sides[2]))
     height = round(max(sides[1], sides[3]))
-    matrix = _projective(np.array([[0, 0], [width, 0], [width, height], [0, height]], float), corners)
+    matrix = _compute_homography(np.array([[0, 0], [width, 0], [width, height], [0, height]], float), corners)
     flat = grey.transform(
         (width, height), Image.Transform.PERSPECTIVE, tuple(matrix.ravel()[:8]), Image.Resampling.BICUBIC
     )
     return flat, matrix
 
 
-def _corners(grey: Image.Image) -> Array | None:
+def _find_corners(grey: Image.Image) -> Array | None:
     """The sheet's corners [4, 2] in pixels, clockwise from the top left; None if there is no table around one."""
     from scipy import ndimage
 
     factor = max(1, -(-max(grey.size) // SMALL))
     level = np.asarray(grey.reduce(factor)).astype(np.int64)
-    threshold, _ = otsu_threshold(np.bincount(level.ravel(), minlength=256))
+    threshold, _ = compute_otsu_threshold(np.bincount(level.ravel(), minlength=256))
     labels, count = ndimage.label(level > threshold)
     if not count:
         return None
@@ -56,20 +56,20 @@ def _corners(grey: Image.Image) -> Array | None:
     if (
         sum(side > AROUND for side in table) < SIDES
         or min(table) < AROUND / 3
-        or len(x) < SQUARE * _area(corners)
-        or _area(corners) < 0.85 * len(x)
+        or len(x) < SQUARE * _compute_area(corners)
+        or _compute_area(corners) < 0.85 * len(x)
     ):
         return None
     return (corners + 0.5) * factor
 
 
-def _area(corners: Array) -> float:
+def _compute_area(corners: Array) -> float:
     """Of a polygon [n, 2]: the shoelace formula."""
     x, y = corners.T
     return float(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2)
 
 
-def _projective(start: Array, end: Array) -> Array:
+def _compute_homography(start: Array, end: Array) -> Array:
     """The matrix [3, 3] that takes four points [4, 2] to four others."""
     rows = []
     values = []

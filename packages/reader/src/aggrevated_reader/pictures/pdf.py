@@ -34,7 +34,7 @@ sys.stdout.buffer.write(b"%d %d " % grey.size + grey.tobytes())
 """
 
 
-def first_page(data: bytes, longest: int) -> Image.Image:
+def render_first_page(data: bytes, longest: int) -> Image.Image:
     """The first page in shades of grey, its longer side at most `longest` pixels."""
     try:
         done = subprocess.run(  # -P: nothing is imported from the folder that it is started in, which is anybody's

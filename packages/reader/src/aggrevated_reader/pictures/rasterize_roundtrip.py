@@ -10,9 +10,9 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Page, Strokes
-from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
+from aggrevated_reader.pictures.symbol_grouping import compute_median_symbol_size
 from aggrevated_reader.pictures.thinning import skeletonize
-from aggrevated_reader.pictures.thresholds import ink_mask
+from aggrevated_reader.pictures.thresholds import compute_ink_mask
 from aggrevated_reader.pictures.tracing import trace_strokes
 
 SIZES = 40.0, 80.0  # pixels that a symbol is large
@@ -37,14 +37,14 @@ def rasterize_and_trace(page: Page, generator: np.random.Generator) -> Page:
     largest = float(np.ptp(page.boxes.reshape(-1, 2, 2), axis=1).max())
     size = generator.uniform(*SIZES) * min(1.0, WIDEST / pen)
     sheet = _Sheet.of(
-        page, min(size / median_symbol_size(page.ink), LARGEST / max(largest, 1e-9)), int(min(pen, WIDEST)) + 4
+        page, min(size / compute_median_symbol_size(page.ink), LARGEST / max(largest, 1e-9)), int(min(pen, WIDEST)) + 4
     )
-    line = skeletonize(_seen(sheet.drawn(min(pen, WIDEST)), generator))
+    line = skeletonize(_simulate_photograph(sheet.render(min(pen, WIDEST)), generator))
     seen = np.unique(sheet.owners[line])
     ink = list(page.ink)  # of what is too faint to be seen, the ink that it had
     for number, strokes in zip(seen, trace_strokes(line, sheet.owners, seen), strict=True):
         if number:
-            ink[number - 1] = sheet.back(number - 1, strokes)
+            ink[number - 1] = sheet.to_page_coordinates(number - 1, strokes)
     return replace(page, ink=tuple(ink))
 
 
@@ -81,21 +81,21 @@ class _Sheet:
         )
         return cls(ink, scale, shifts, owners)
 
-    def back(self, symbol: int, strokes: Strokes) -> Strokes:
+    def to_page_coordinates(self, symbol: int, strokes: Strokes) -> Strokes:
         """Strokes of that symbol in the page's own coordinates."""
         return tuple((stroke - self.shifts[symbol]) / self.scale for stroke in strokes)
 
-    def drawn(self, pen: float) -> Image.Image:
+    def render(self, pen: float) -> Image.Image:
         """White ink on black, lines `pen` pixels wide."""
         height, width = self.owners.shape
         picture = Image.new("L", (width * FINE, height * FINE))
         draw = ImageDraw.Draw(picture)
         for stroke in (stroke for strokes in self.ink for stroke in strokes):
-            _line(draw, (stroke + 0.5) * FINE - 0.5, pen * FINE)
+            _draw_line(draw, (stroke + 0.5) * FINE - 0.5, pen * FINE)
         return picture.reduce(FINE)
 
 
-def _line(draw: ImageDraw.ImageDraw, stroke: Array, pen: float) -> None:
+def _draw_line(draw: ImageDraw.ImageDraw, stroke: Array, pen: float) -> None:
     """One stroke with round ends and joints."""
     points = list(map(tuple, stroke.tolist()))
     if len(points) > 1:
@@ -111,9 +111,9 @@ def _line(draw: ImageDraw.ImageDraw, stroke: Array, pen: float) -> None:
         draw.ellipse((x - pen / 2 + 0.5, y - pen / 2 + 0.5, x + pen / 2 - 0.5, y + pen / 2 - 0.5), 255)
 
 
-def _seen(picture: Image.Image, generator: np.random.Generator) -> Array:
+def _simulate_photograph(picture: Image.Image, generator: np.random.Generator) -> Array:
     """Where a photograph of the picture shows ink, bool [height, width]: with blur and noise."""
     blurred = np.asarray(picture.filter(ImageFilter.BoxBlur(float(generator.uniform(*BLURS)))), np.float32)
     contrast = float(np.median(blurred[blurred > blurred.max() / 2]))  # thin lines fade more than thick ones
     noise = generator.standard_normal(blurred.shape, np.float32) * np.float32(generator.uniform(0, NOISE) * contrast)
-    return ink_mask(blurred + noise, contrast)
+    return compute_ink_mask(blurred + noise, contrast)

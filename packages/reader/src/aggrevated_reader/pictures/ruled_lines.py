@@ -36,16 +36,16 @@ class _Line:
 def remove_ruled_lines(ink: Array, depth: Array) -> tuple[Array, int]:
     """The ink without long lines across and down the page, and how many they were; `depth` says how dark it is."""
     # both before one is taken away: that cuts the other
-    across = _Rules.of(ink)
-    down = _Rules.of(ink.T)
+    across = _RuledLines.of(ink)
+    down = _RuledLines.of(ink.T)
     pen = depth[ink & ~across.runs & ~down.runs.T]
     darkest = float(np.percentile(pen, 75)) if len(pen) else 0.0
-    left = across.without(ink, depth, darkest)
-    left = down.without(left.T, depth.T, darkest).T
+    left = across.remove_from(ink, depth, darkest)
+    left = down.remove_from(left.T, depth.T, darkest).T
     return np.ascontiguousarray(left), len(across.lines) + len(down.lines)
 
 
-def rests_of_lines(before: Array, after: Array) -> int:
+def count_line_remnants(before: Array, after: Array) -> int:
     """How many small pieces are left where lines were taken away: strokes that ran along them, or the lines' rests."""
     from scipy import ndimage
 
@@ -65,15 +65,15 @@ def estimate_line_tilt(ink: Array) -> float:
     y = y[chosen].astype(np.float32)
     x = x[chosen].astype(np.float32)
     coarse = np.arange(-TILTS, TILTS + 0.1, 1.0)
-    sharp = np.array([_sharpness(x, y, tilt, 4.0) for tilt in coarse])
+    sharp = np.array([_measure_sharpness(x, y, tilt, 4.0) for tilt in coarse])
     best = float(coarse[sharp.argmax()])
     fine = np.arange(best - 1.0, best + 1.05, 0.1)
-    sharpest = np.array([_sharpness(x, y, tilt, 2.0) for tilt in fine])
-    usual = np.median([_sharpness(x, y, tilt, 2.0) for tilt in coarse[::5]])
+    sharpest = np.array([_measure_sharpness(x, y, tilt, 2.0) for tilt in fine])
+    usual = np.median([_measure_sharpness(x, y, tilt, 2.0) for tilt in coarse[::5]])
     return float(fine[sharpest.argmax()]) if sharpest.max() > SHARP * usual else 0.0
 
 
-def _sharpness(x: Array, y: Array, tilt: float, bin: float) -> float:
+def _measure_sharpness(x: Array, y: Array, tilt: float, bin: float) -> float:
     """How unevenly the points fall on lines of that tilt."""
     angle = np.radians(tilt)
     at = (y * np.float32(np.cos(angle)) - x * np.float32(np.sin(angle))) / np.float32(bin)
@@ -82,25 +82,25 @@ def _sharpness(x: Array, y: Array, tilt: float, bin: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Rules:
+class _RuledLines:
     """The lines across a page."""
 
     runs: Array  # bool [height, width]: where they are, if they are lines
     lines: list[_Line]
 
     @classmethod
-    def of(cls, ink: Array) -> _Rules:
+    def of(cls, ink: Array) -> _RuledLines:
         width = ink.shape[1]
         thick = ink | np.roll(ink, 1, axis=0) | np.roll(ink, -1, axis=0)  # one that is not quite level has long runs
-        runs = _opened(thick, max(SHORTEST, int(RUN * width)))
-        return cls(runs, _lines(runs & ink, width))
+        runs = _apply_opening(thick, max(SHORTEST, int(RUN * width)))
+        return cls(runs, _find_lines(runs & ink, width))
 
-    def without(self, ink: Array, depth: Array, darkest: float) -> Array:
+    def remove_from(self, ink: Array, depth: Array, darkest: float) -> Array:
         """The ink without the lines; the pen, where it does not run along them, is so dark."""
         if not self.lines:
             return ink
         left = ink.copy()
-        tall = _run_lengths(ink)
+        tall = _measure_run_heights(ink)
         for line in self.lines:
             rows = line.rows
             rule = self.runs[rows] & ink[rows] & (tall[rows] <= line.thick + 2)
@@ -108,7 +108,7 @@ class _Rules:
             if darkest > DARKER * shade:  # the pen is seen on the line, even along it
                 left[rows] &= ~(self.runs[rows] & (depth[rows] < (shade + darkest) / 2))
             else:
-                left[rows] &= ~rule | _bridges(np.asarray((ink[rows] & ~rule).any(axis=0)))
+                left[rows] &= ~rule | _find_bridges(np.asarray((ink[rows] & ~rule).any(axis=0)))
             _drop_ends(left, line)
         return left
 
@@ -125,7 +125,7 @@ def _drop_ends(ink: Array, line: _Line) -> None:
             ink[rows][labels == label] = False
 
 
-def _bridges(kept: Array) -> Array:
+def _find_bridges(kept: Array) -> Array:
     """Short gaps between what is kept along a line, bool [width]: there a stroke runs along it."""
     from scipy import ndimage
 
@@ -133,7 +133,7 @@ def _bridges(kept: Array) -> Array:
     return closed
 
 
-def _lines(runs: Array, width: int) -> list[_Line]:
+def _find_lines(runs: Array, width: int) -> list[_Line]:
     """The lines that the runs make up: many that cover much of the page, or single ones from border to border."""
     from scipy import ndimage
 
@@ -147,21 +147,21 @@ def _lines(runs: Array, width: int) -> list[_Line]:
             near[-1].append(piece)
         else:
             bands.append([piece])
-    full = [band for band in bands if _covered(band, width) >= FULL * width]
+    full = [band for band in bands if _measure_coverage(band, width) >= FULL * width]
     if len(full) < MANY:
         full = [
             band for band in full
             if min(piece[2] for piece in band) <= BORDER and max(piece[3] for piece in band) >= width - BORDER
         ]  # fmt: skip
-    return [_line(runs, band) for band in full]
+    return [_make_line(runs, band) for band in full]
 
 
-def _covered(band: list[tuple[int, int, int, int]], width: int) -> int:
+def _measure_coverage(band: list[tuple[int, int, int, int]], width: int) -> int:
     """How much of the page the long pieces of a line cover: strokes one below the other are none."""
     return sum(right - left for _, _, left, right in band if right - left >= PIECE * width)
 
 
-def _line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
+def _make_line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
     rows = slice(min(piece[0] for piece in band), max(piece[1] for piece in band))
     columns = runs[rows].sum(axis=0)
     left = min(piece[2] for piece in band)
@@ -169,7 +169,7 @@ def _line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
     return _Line(rows, left, right, int(np.median(columns[columns > 0])) if columns.any() else 1)
 
 
-def _opened(ink: Array, length: int) -> Array:
+def _apply_opening(ink: Array, length: int) -> Array:
     """Where ink is part of a run of at least `length` pixels across: bool like `ink`."""
     before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
     if ink.shape[1] < length:
@@ -180,7 +180,7 @@ def _opened(ink: Array, length: int) -> Array:
     return opened
 
 
-def _run_lengths(ink: Array) -> Array:
+def _measure_run_heights(ink: Array) -> Array:
     """For every pixel of ink, how tall the run of ink is that it is part of: int [height, width]."""
     up = np.zeros(ink.shape, np.int32)
     down = np.zeros(ink.shape, np.int32)

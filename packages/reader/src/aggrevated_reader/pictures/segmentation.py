@@ -10,13 +10,13 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages import crohme
-from aggrevated.parsing.pages.inkml import Ink, inkml_bytes, parse_inkml
+from aggrevated.parsing.pages.inkml import Ink, parse_inkml, read_inkml_bytes
 from aggrevated.parsing.pages.page import NAMELESS, Page, Strokes
 from aggrevated.storage import read_prefix
 from aggrevated_reader.pages.corrected_files import has_heads, to_confirmed_page
 from aggrevated_reader.pictures.binarization import ExtractedInk
-from aggrevated_reader.pictures.deskew import deskew_matrix, estimate_tilt, rotate_strokes
-from aggrevated_reader.pictures.image import ENDINGS, KINDS, is_image, look_in, picture_bytes
+from aggrevated_reader.pictures.deskew import estimate_tilt, make_deskew_matrix, rotate_strokes
+from aggrevated_reader.pictures.image import ENDINGS, KINDS, is_image, parse_image_ink, read_image_bytes
 from aggrevated_reader.pictures.layout import find_lines, sort_reading_order
 from aggrevated_reader.pictures.symbol_grouping import group_strokes
 from aggrevated_reader.pictures.warnings import find_warnings
@@ -25,11 +25,11 @@ __all__ = [
     "SegmentedPage",
     "find_lines",
     "group_into_symbols",
+    "group_parts_into_symbols",
     "read_page",
     "segment_file",
     "segment_page",
     "sort_reading_order",
-    "symbols_of_parts",
     "to_unlabeled_page",
 ]  # fmt: skip
 TEXT = ", or text (.txt, .conllu)"
@@ -47,7 +47,7 @@ class SegmentedPage:
         default_factory=lambda: np.eye(3)
     )  # [3, 3]: (x, y, 1) of the page to pixels, times a number
 
-    def in_picture(self, points: Array) -> Array:
+    def map_to_picture(self, points: Array) -> Array:
         """Points [n, 2] of the page as pixels of the picture: the page may have been turned and laid flat."""
         moved = np.column_stack([points, np.ones(len(points))]) @ self.to_picture.T
         pixels: Array = moved[:, :2] / moved[:, 2:]
@@ -67,7 +67,7 @@ def read_page(path: Path) -> Page:
 def segment_page(path: Path) -> SegmentedPage:
     """The page in a file as `read_page` gives it, with what speaks against its having been read right."""
     start = read_prefix(path, START, f"an InkML file, {KINDS} or PDF")
-    data = picture_bytes(path) if _is_pictured(start, str(path)) else inkml_bytes(path)
+    data = read_image_bytes(path) if _is_pictured(start, str(path)) else read_inkml_bytes(path)
     return segment_file(data, str(path))
 
 
@@ -75,9 +75,9 @@ def segment_file(data: bytes, name: str, also: str = TEXT) -> SegmentedPage:
     """The page in the bytes of such a file. `name` is as of a file: its ending says what an unclear start may be, and
     messages name it; nothing of that name needs to exist. `also` says what else can be given there."""
     if _is_pictured(data[:START], name, also):
-        return _seen(Path(name).stem, look_in(data, name))
+        return _make_segmented_page(Path(name).stem, parse_image_ink(data, name))
     ink = parse_inkml(data, name)
-    page = _page_of_ink(ink)
+    page = _to_page(ink)
     ids = {id(stroke): called for called, stroke in ink.strokes.items()}
     return SegmentedPage(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
 
@@ -92,21 +92,21 @@ def _is_pictured(start: bytes, name: str, also: str = TEXT) -> bool:
     raise DataError(f"{name} is neither InkML, {KINDS} nor PDF; give one of these{also}")
 
 
-def _seen(name: str, found: ExtractedInk) -> SegmentedPage:
+def _make_segmented_page(name: str, found: ExtractedInk) -> SegmentedPage:
     """What was found in a picture, level and in reading order."""
-    turn = deskew_matrix(estimate_tilt(found.parts))
-    symbols = symbols_of_parts(rotate_strokes(found.parts, turn))
+    turn = make_deskew_matrix(estimate_tilt(found.parts))
+    symbols = group_parts_into_symbols(rotate_strokes(found.parts, turn))
     back = found.to_picture.copy()
     back[:, :2] = back[:, :2] @ turn.T  # its inverse
     return SegmentedPage(to_unlabeled_page(name, symbols), found.doubts + find_warnings(symbols), to_picture=back)
 
 
-def _page_of_ink(ink: Ink) -> Page:
+def _to_page(ink: Ink) -> Page:
     if has_heads(ink):
         return to_confirmed_page(ink)
     if ink.math is not None and ink.symbols:
         with suppress(DataError):  # MathML without rules for its heads: the ink is there all the same
-            return crohme.page(ink)
+            return crohme.build_page(ink)
     if not ink.strokes:
         raise DataError(f"{ink.path}: it has no strokes (<trace>); give a file with ink")
     if not ink.symbols:
@@ -128,10 +128,10 @@ def to_unlabeled_page(name: str, ink: Sequence[Strokes], writer: str = "") -> Pa
 
 def group_into_symbols(strokes: Sequence[Array]) -> list[Strokes]:
     """The strokes, each [points, 2] with y downwards, as symbols in reading order."""
-    return symbols_of_parts([(stroke,) for stroke in strokes])
+    return group_parts_into_symbols([(stroke,) for stroke in strokes])
 
 
-def symbols_of_parts(parts: Sequence[Strokes]) -> list[Strokes]:
+def group_parts_into_symbols(parts: Sequence[Strokes]) -> list[Strokes]:
     """Parts such as `read_image` finds, joined where they are one symbol, in reading order."""
     symbols = [tuple(stroke for part in group for stroke in parts[part]) for group in group_strokes(parts)]
     return [symbols[place] for place in sort_reading_order(symbols)]

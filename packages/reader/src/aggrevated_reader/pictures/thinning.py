@@ -11,7 +11,7 @@ MAX_ROUNDS = 25  # each takes a pixel from both sides of a line
 AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
 
-def _deletable() -> Array:
+def _make_deletable_table() -> Array:
     """bool [2, 256]: Zhang and Suen's (1984) rule for both half-rounds, by the neighbours as bits in turn."""
     bits = (np.arange(256)[:, None] >> np.arange(8)) & 1  # [256, 8]
     count = bits.sum(axis=1)
@@ -22,7 +22,7 @@ def _deletable() -> Array:
     return np.stack([first, border & (up * right * left == 0) & (up * down * left == 0)])
 
 
-_DELETABLE = _deletable()
+_DELETABLE = _make_deletable_table()
 
 
 def skeletonize(ink: Array) -> Array:

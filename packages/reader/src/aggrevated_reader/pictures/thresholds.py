@@ -16,7 +16,7 @@ RIM = 40.0  # depth of what may be the rim of something dark
 LIGHTEST = 40  # shades: paper that is darker is taken for as dark, as what is seen in it is noise
 
 
-def ink_depth(level: Array) -> Array:
+def compute_ink_depth(level: Array) -> Array:
     """How dark each pixel is against the paper around it, float32 [height, width]: 0 is paper, 255 is black.
 
     The paper is what remains when all that is narrower than a window is filled up (grey closing), so that edges of
@@ -24,18 +24,18 @@ def ink_depth(level: Array) -> Array:
     """
     from scipy import ndimage
 
-    window = _window(level)
+    window = _choose_window_size(level)
     paper = ndimage.minimum_filter(ndimage.maximum_filter(level, window, mode="nearest"), window, mode="nearest")
     dark = (paper.astype(np.float32) - level) * (255.0 / np.maximum(paper, LIGHTEST))
     dark -= np.median(dark)  # noise lifts the paper's level
-    return _without_rims(dark, level, paper)
+    return _remove_rims(dark, level, paper)
 
 
-def _window(level: Array) -> int:
+def _choose_window_size(level: Array) -> int:
     return max(NARROWEST, int(WINDOW * max(level.shape))) | 1
 
 
-def _without_rims(depth: Array, level: Array, paper: Array) -> Array:
+def _remove_rims(depth: Array, level: Array, paper: Array) -> Array:
     """The depth without what hangs at something as dark that is too large for ink: the rims of blots."""
     from scipy import ndimage
 
@@ -60,7 +60,7 @@ def is_inverted(level: Array) -> bool:
 
     if np.median(level) > BRIGHT:
         return False
-    window = _window(level)
+    window = _choose_window_size(level)
     small = level[::2, ::2].astype(np.float32)  # half as fine: a quarter of the time
     high = ndimage.maximum_filter(small, window // 2)
     low = ndimage.minimum_filter(small, window // 2)
@@ -69,20 +69,22 @@ def is_inverted(level: Array) -> bool:
     return bool((around < (high + low) / 2)[lively].sum() > lively.sum() / 2)
 
 
-def threshold_of(depth: Array) -> tuple[float, float]:
+def estimate_threshold(depth: Array) -> tuple[float, float]:
     """From which depth on a pixel is surely ink; and how much darker than paper the ink is."""
-    threshold, contrast = otsu_threshold(np.bincount(np.clip(depth, 0, 255).astype(np.uint8).ravel(), minlength=256))
-    return max(float(threshold), NOISE * noise_of(depth) / SURE * FAINT), contrast
+    threshold, contrast = compute_otsu_threshold(
+        np.bincount(np.clip(depth, 0, 255).astype(np.uint8).ravel(), minlength=256)
+    )
+    return max(float(threshold), NOISE * estimate_noise(depth) / SURE * FAINT), contrast
 
 
-def noise_of(depth: Array) -> float:
+def estimate_noise(depth: Array) -> float:
     """The standard deviation of the paper's own shades, from the median of what is lighter than the paper."""
     lighter = depth[::3, ::3]
     lighter = lighter[lighter < 0]
     return float(-np.median(lighter) / 0.6745) if len(lighter) else 0.0
 
 
-def ink_mask(depth: Array, contrast: float) -> Array:
+def compute_ink_mask(depth: Array, contrast: float) -> Array:
     """Where there is ink, bool [height, width], by how much darker than paper a pixel is; ink is darker by `contrast`.
 
     What is half as dark as ink is ink, and what is a quarter as dark, if it hangs together with such and is near it: a
@@ -97,7 +99,7 @@ def ink_mask(depth: Array, contrast: float) -> Array:
     return ink
 
 
-def otsu_threshold(histogram: Array) -> tuple[int, float]:
+def compute_otsu_threshold(histogram: Array) -> tuple[int, float]:
     """Otsu's (1979) threshold: the level that splits the histogram with the greatest variance between both classes.
 
     Returns also how far the means of the two classes are apart.

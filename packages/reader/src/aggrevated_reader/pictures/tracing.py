@@ -21,9 +21,9 @@ def trace_strokes(line: Array, labels: Array, kept: Array, scale: float = 1.0) -
     if int(line.sum()) > MAX_LINE:
         raise DataError(f"it has lines of more than {MAX_LINE:,} pixels: that is no page of algebra; give one")
     y, x = np.nonzero(line)
-    pixels, lengths = _chains(*_links(line, y, x), ndimage.label(line, np.ones((3, 3)))[0][y, x])
+    pixels, lengths = _find_chains(*_find_links(line, y, x), ndimage.label(line, np.ones((3, 3)))[0][y, x])
     owner = labels[y, x][pixels[np.cumsum(lengths) - lengths]]  # of each chain
-    points = _smoothed(np.stack([x, y], axis=1)[pixels].astype(np.float64), lengths) * float(scale)
+    points = _smooth_points(np.stack([x, y], axis=1)[pixels].astype(np.float64), lengths) * float(scale)
     strokes = np.split(points, np.cumsum(lengths)[:-1])
     order = np.argsort(owner, kind="stable")
     first = np.searchsorted(owner[order], kept)
@@ -31,7 +31,7 @@ def trace_strokes(line: Array, labels: Array, kept: Array, scale: float = 1.0) -
     return [tuple(strokes[k] for k in order[a:b]) for a, b in zip(first, last, strict=True)]
 
 
-def _links(line: Array, y: Array, x: Array) -> tuple[Array, Array]:
+def _find_links(line: Array, y: Array, x: Array) -> tuple[Array, Array]:
     """Which pixels are linked: bool [n, 8] for the directions of AROUND, and the neighbours' numbers, int [n, 8].
 
     A link across a corner is left out where two links along the sides lead round it.
@@ -45,7 +45,7 @@ def _links(line: Array, y: Array, x: Array) -> tuple[Array, Array]:
     return linked, to
 
 
-def _chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
+def _find_chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
     """The pixels of all chains one after the other, and how many each has; `piece` says what hangs together, [n].
 
     A step is a pixel and a direction. Each is followed by the one that goes on, found for all at once by doubling
@@ -53,7 +53,7 @@ def _chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
     """
     degree = linked.sum(axis=1)
     ends = degree != 2
-    ends[_one_of_each_ring(piece, ends)] = True
+    ends[_select_ring_starts(piece, ends)] = True
     step = np.flatnonzero(linked)  # as pixel · 8 + direction
     place = np.full(linked.size, -1)
     place[step] = np.arange(len(step))
@@ -61,7 +61,7 @@ def _chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
     way = step % 8
     target = to[pixel, way]
     back = place[target * 8 + (way + 4) % 8]
-    on = _onward(linked, target, way, ends, place)
+    on = _find_next_steps(linked, target, way, ends, place)
     left = np.where(on == np.arange(len(step)), 0, 1)
     last = on
     for _ in range(max(len(step), 1).bit_length()):
@@ -79,7 +79,7 @@ def _chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
     return np.concatenate([pixels, alone]).astype(np.int64), np.concatenate([lengths, np.ones_like(alone)])
 
 
-def _onward(linked: Array, target: Array, way: Array, ends: Array, place: Array) -> Array:
+def _find_next_steps(linked: Array, target: Array, way: Array, ends: Array, place: Array) -> Array:
     """The step that follows each one; itself, where the chain ends or crosses."""
     others = linked[target].copy()
     others[np.arange(len(target)), (way + 4) % 8] = False
@@ -87,14 +87,14 @@ def _onward(linked: Array, target: Array, way: Array, ends: Array, place: Array)
     return np.where(ends[target], np.arange(len(target)), following)
 
 
-def _one_of_each_ring(piece: Array, ends: Array) -> Array:
+def _select_ring_starts(piece: Array, ends: Array) -> Array:
     """A pixel of every piece of line that closes without an end or a crossing: there it is cut open."""
     numbers, first = np.unique(piece, return_index=True)
     rings: Array = first[~np.isin(numbers, piece[ends])]
     return rings
 
 
-def _smoothed(points: Array, lengths: Array) -> Array:
+def _smooth_points(points: Array, lengths: Array) -> Array:
     """The points of chains, nearer to the middle of their neighbours; ends stay where they are."""
     inner = np.ones(len(points), bool)
     inner[np.cumsum(lengths) - 1] = inner[np.cumsum(lengths) - lengths] = False

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.parsing.pages.page import Strokes, boxes_of
+from aggrevated.parsing.pages.page import Strokes, compute_boxes
 from aggrevated_reader.pictures.layout import find_lines
-from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
+from aggrevated_reader.pictures.symbol_grouping import compute_median_symbol_size
 
 MANY = 150  # symbols: no page of algebra in the data has as many
 PROSE = 25  # symbols, from which on algebra has some signs
@@ -24,21 +24,24 @@ def find_warnings(ink: Sequence[Strokes]) -> tuple[str, ...]:
     """What speaks against these symbols of a picture, in reading order, being the algebra that was written."""
     if not ink:
         return ()
-    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / median_symbol_size(ink)
+    boxes = compute_boxes([np.concatenate(strokes) for strokes in ink]) / compute_median_symbol_size(ink)
     size = boxes[:, 2:] - boxes[:, :2]
     flat = size[:, 1] < 0.45 * size[:, 0]
     found = [
-        _many(len(ink)), _prose(ink, flat), _spread(size, flat), _touching(boxes, flat),
-        _tangled(ink, median_symbol_size(ink)),
-    ]  # fmt: skip
+        _describe_symbol_count(len(ink)),
+        _describe_prose(ink, flat),
+        _describe_size_spread(size, flat),
+        _describe_touching(boxes, flat),
+        _describe_tangles(ink, compute_median_symbol_size(ink)),
+    ]
     return tuple(doubt for doubt in found if doubt)
 
 
-def _many(count: int) -> str:
+def _describe_symbol_count(count: int) -> str:
     return f"it has {count} symbols, far more than a page of algebra" if count > MANY else ""
 
 
-def _prose(ink: Sequence[Strokes], flat: Array) -> str:
+def _describe_prose(ink: Sequence[Strokes], flat: Array) -> str:
     """Text has hardly a flat sign, and long lines."""
     if len(ink) < PROSE or flat.mean() >= SIGNS:
         return ""
@@ -46,7 +49,7 @@ def _prose(ink: Sequence[Strokes], flat: Array) -> str:
     return f"it looks like text: hardly a sign among {len(ink)} symbols" if longest > 6 else ""
 
 
-def _spread(size: Array, flat: Array) -> str:
+def _describe_size_spread(size: Array, flat: Array) -> str:
     """Symbols of one hand are of much the same size, but for signs and dots."""
     sizes = size.max(axis=1)[~flat]
     sizes = sizes[sizes > 0.3]
@@ -55,7 +58,7 @@ def _spread(size: Array, flat: Array) -> str:
     return "its symbols are of very different sizes, as in a drawing"
 
 
-def _touching(boxes: Array, flat: Array) -> str:
+def _describe_touching(boxes: Array, flat: Array) -> str:
     """A symbol as wide as two, with nothing in it, is perhaps two."""
     width = boxes[:, 2] - boxes[:, 0]
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
@@ -67,7 +70,7 @@ def _touching(boxes: Array, flat: Array) -> str:
     return f"{many} of its symbols are so wide that they may be several that touch" if many else ""
 
 
-def _tangled(ink: Sequence[Strokes], unit: float) -> str:
+def _describe_tangles(ink: Sequence[Strokes], unit: float) -> str:
     """Between crossings lines are short; shorter still are the burrs of a rough edge, which say nothing."""
     counts = [sum(np.ptp(stroke, axis=0).max() > BURR * unit for stroke in strokes) for strokes in ink]
     return "its lines cross much more often than those of symbols" if np.mean(counts) > TANGLED else ""

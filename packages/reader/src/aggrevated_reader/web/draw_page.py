@@ -14,7 +14,7 @@ from aggrevated.core.errors import DataError
 from aggrevated.storage import JsonDict, truncate_message
 from aggrevated_reader.web.drawings import Drawings
 from aggrevated_reader.web.ink import parse_drawing
-from aggrevated_reader.web.requests import WorkQueue, body_of, make_application, read_json_body, respond
+from aggrevated_reader.web.requests import WorkQueue, make_application, make_json_response, read_body, read_json_body
 
 MAX_DRAWING = 4 << 20  # bytes; 50,000 points take less
 MAX_FILE = 32 << 20  # bytes of a picture; the camera of a phone makes a third of it
@@ -25,9 +25,9 @@ FILES = (
 )  # fmt: skip
 
 
-def draw_app(drawings: Drawings) -> Starlette:
+def make_draw_app(drawings: Drawings) -> Starlette:
     """The page and what it asks for."""
-    return make_application(DrawEndpoints(drawings).routes(), *FILES)
+    return make_application(DrawEndpoints(drawings).list_routes(), *FILES)
 
 
 class DrawEndpoints:
@@ -37,7 +37,7 @@ class DrawEndpoints:
         self.drawings = drawings
         self.turns = WorkQueue()
 
-    def routes(self) -> list[Route]:
+    def list_routes(self) -> list[Route]:
         """All of them."""
         told = (self.read, self.steps, self.inkml, self.keep, self.look)
         asked = [Route("/state", self.state), Route("/example", self.example)]
@@ -45,41 +45,45 @@ class DrawEndpoints:
 
     async def state(self, request: Request) -> Response:
         """What has to be known before anything is drawn."""
-        return respond(self.drawings.state())
+        return make_json_response(self.drawings.describe_state())
 
     async def example(self, request: Request) -> Response:
         """A page that nobody wrote."""
         seed = request.query_params.get("seed", "0")
         number = int(seed) if seed.isascii() and seed.isdigit() and len(seed) < 10 else 0
-        return respond(await self.turns(self.drawings.example, number, *sides_of(request)))
+        return make_json_response(await self.turns(self.drawings.make_example, number, *parse_sides(request)))
 
     async def read(self, request: Request) -> Response:
         """Symbols, labels and tree."""
         facts = await read_json_body(request, MAX_DRAWING)
-        return respond(await self.turns(lambda: self.drawings.read(parse_drawing(facts)).to_dict()))
+        return make_json_response(await self.turns(lambda: self.drawings.read(parse_drawing(facts)).to_dict()))
 
     async def steps(self, request: Request) -> Response:
         """How it is parsed."""
         facts = await read_json_body(request, MAX_DRAWING)
-        return respond(await self.turns(lambda: self.drawings.steps(parse_drawing(facts), is_confirmed(facts))))
+        return make_json_response(
+            await self.turns(lambda: self.drawings.list_steps(parse_drawing(facts), is_confirmed(facts)))
+        )
 
     async def inkml(self, request: Request) -> Response:
         """The page as a file."""
         facts = await read_json_body(request, MAX_DRAWING)
-        data = await self.turns(lambda: self.drawings.inkml(parse_drawing(facts), is_confirmed(facts)))
+        data = await self.turns(lambda: self.drawings.export_inkml(parse_drawing(facts), is_confirmed(facts)))
         return Response(data, media_type="application/inkml+xml")
 
     async def keep(self, request: Request) -> Response:
         """Keep the page to learn from."""
         facts = await read_json_body(request, MAX_DRAWING)
-        return respond(await self.turns(lambda: self.drawings.keep(parse_drawing(facts), facts.get("seen"))))
+        return make_json_response(await self.turns(lambda: self.drawings.keep(parse_drawing(facts), facts.get("seen"))))
 
     async def look(self, request: Request) -> Response:
         """The ink in a picture or InkML."""
         called = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
-        sides = sides_of(request)
-        data = await body_of(request, MAX_FILE)
-        return respond(await self.turns(self.drawings.look, data, truncate_message(called or "the file", 60), *sides))
+        sides = parse_sides(request)
+        data = await read_body(request, MAX_FILE)
+        return make_json_response(
+            await self.turns(self.drawings.import_file, data, truncate_message(called or "the file", 60), *sides)
+        )
 
 
 def is_confirmed(facts: JsonDict) -> bool:
@@ -87,12 +91,12 @@ def is_confirmed(facts: JsonDict) -> bool:
     return facts.get("confirmed") is True
 
 
-def sides_of(request: Request) -> tuple[float, float]:
+def parse_sides(request: Request) -> tuple[float, float]:
     """Width and height of the page in the browser."""
-    return side(request.query_params.get("width")), side(request.query_params.get("height"))
+    return parse_side(request.query_params.get("width")), parse_side(request.query_params.get("height"))
 
 
-def side(said: str | None) -> float:
+def parse_side(said: str | None) -> float:
     """A side of the page in the browser."""
     try:
         found = float(said or "")

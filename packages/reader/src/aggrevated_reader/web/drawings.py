@@ -31,7 +31,7 @@ USUAL = 16
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadDrawing:
     """A drawing as it was read, and as it is after what was said of it."""
 
     drawing: Drawing
@@ -54,7 +54,7 @@ class Read:
         """Of each symbol's strokes."""
         return [[one for part in parts for one in self.drawing.pressures[part]] for parts in self.symbols]
 
-    def inkml(self, confirmed: bool) -> bytes:
+    def export_inkml(self, confirmed: bool) -> bytes:
         """The page as InkML, with labels and heads where these are confirmed."""
         text = self.transcript.text if confirmed else ""
         return to_inkml(self.page, text, labels=confirmed, heads=confirmed, pressures=self.pressures)
@@ -83,25 +83,30 @@ class Drawings:
 
     def warm_up(self) -> None:
         """Read a page that nobody sees: the first one takes seconds, and nobody should wait for it."""
-        self.reader.understood(Path(NAME), SegmentedPage(generate_page(0, EXAMPLES)))
+        self.reader.parse_segmented(Path(NAME), SegmentedPage(generate_page(0, EXAMPLES)))
 
-    def state(self) -> JsonDict:
+    def describe_state(self) -> JsonDict:
         """What the page has to know before anything is drawn."""
         reads = self.reader.reads
         names = reads.policy.classes if isinstance(reads, LoadedReader) else ()
-        return {"version": __version__, "labels": list(names), "folder": str(self.folder), "kept": self._kept()}
+        return {
+            "version": __version__,
+            "labels": list(names),
+            "folder": str(self.folder),
+            "kept": self._count_saved_pages(),
+        }
 
-    def _kept(self) -> int:
+    def _count_saved_pages(self) -> int:
         with reraise_storage_errors(self.folder):
             return sum(1 for _ in self.folder.glob("*.inkml")) if self.folder.is_dir() else 0
 
-    def read(self, drawing: Drawing) -> Read:
+    def read(self, drawing: Drawing) -> ReadDrawing:
         """Its symbols, their labels and heads; what was said of them holds."""
-        symbols = drawing.symbols()
+        symbols = drawing.group_symbols()
         if len(symbols) > MAX_SYMBOLS:
             raise DataError(f"there are more than {MAX_SYMBOLS} symbols; write less on one page")
-        seen = SegmentedPage(to_unlabeled_page(NAME, [drawing.strokes(parts) for parts in symbols]))
-        parsed = self.reader.understood(Path(NAME), seen)
+        seen = SegmentedPage(to_unlabeled_page(NAME, [drawing.get_strokes(parts) for parts in symbols]))
+        parsed = self.reader.parse_segmented(Path(NAME), seen)
         labels = list(parsed.reading.labels)
         heads = parsed.reading.heads.copy()
         number = {parts: place for place, parts in enumerate(symbols, 1)} | {(): 0}
@@ -110,53 +115,53 @@ class Drawings:
             labels[place] = one.label or labels[place]
             if one.head is not None and number[one.head] != place + 1:
                 heads[place] = number[one.head]
-        return Read(drawing, tuple(symbols), parsed, tuple(labels), heads)
+        return ReadDrawing(drawing, tuple(symbols), parsed, tuple(labels), heads)
 
-    def steps(self, drawing: Drawing, confirmed: bool) -> JsonDict:
+    def list_steps(self, drawing: Drawing, confirmed: bool) -> JsonDict:
         """How the page is parsed; with what each transition costs, where its tree is confirmed."""
         read = self.read(drawing)
         if not read.symbols:
             return {"steps": []}
         if confirmed:
             check_tree(read.heads)
-        policy, parser = self.reader.reads.parser_of(read.page)
+        policy, parser = self.reader.reads.make_parser(read.page)
         return {"steps": list_parse_steps(policy, parser, known=confirmed)}
 
-    def inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
+    def export_inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
         """The page as InkML: ink and symbols; labels and heads where somebody has confirmed them."""
-        return self.read(drawing).inkml(confirmed)
+        return self.read(drawing).export_inkml(confirmed)
 
     def keep(self, drawing: Drawing, seen: object) -> JsonDict:
         """Write the page, with the tree that somebody saw and confirmed, into the folder, by a name that is free."""
         read = self.read(drawing)
         if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
             raise DataError("that is not the tree that was shown; look at it again, and confirm it")
-        data = read.inkml(confirmed=True)
-        for number in count(self._kept() + 1):
+        data = read.export_inkml(confirmed=True)
+        for number in count(self._count_saved_pages() + 1):
             name = f"page-{number:04d}.inkml"
             if write_exclusive(self.folder / name, data):
-                return {"name": name, "folder": str(self.folder), "kept": self._kept()}
+                return {"name": name, "folder": str(self.folder), "kept": self._count_saved_pages()}
         raise AssertionError("numbers do not end")
 
-    def look(self, data: bytes, name: str, width: float, height: float) -> JsonDict:
+    def import_file(self, data: bytes, name: str, width: float, height: float) -> JsonDict:
         """The ink in a picture or InkML as parts of a page of that size, with what the file says of its symbols."""
         seen = segment_file(data, name, also="")
         if not len(seen.page):
             raise DataError(f"{name} has no ink; give a picture or InkML of algebra")
         grouped = bool(seen.stroke_ids) and bool(parse_inkml(data, name).symbols)
-        return on_paper(seen, width, height, grouped)
+        return to_drawing_dict(seen, width, height, grouped)
 
-    def example(self, seed: int, width: float, height: float) -> JsonDict:
+    def make_example(self, seed: int, width: float, height: float) -> JsonDict:
         """A page that nobody wrote, in a hand of its own."""
         pages = [generate_page(TRIED * seed + number, EXAMPLES) for number in range(TRIED)]
         page = min(pages, key=lambda page: abs(len(page) - USUAL))
         parts = [stroke for strokes in page.ink for stroke in strokes]
-        return on_paper(
+        return to_drawing_dict(
             SegmentedPage(to_unlabeled_page(NAME, group_into_symbols(parts)), stroke_ids=((),)), width, height
         )
 
 
-def on_paper(seen: SegmentedPage, width: float, height: float, grouped: bool = False) -> JsonDict:
+def to_drawing_dict(seen: SegmentedPage, width: float, height: float, grouped: bool = False) -> JsonDict:
     """The ink of a page as parts of a page of that size; what is known of its symbols is said of them.
 
     `grouped`: somebody has said which strokes are a symbol.

@@ -29,7 +29,7 @@ ROOT: Parts = ()
 
 
 @dataclass(frozen=True)
-class Said:
+class SymbolCorrection:
     """What somebody has said of a symbol; None where it is left to the reader."""
 
     parts: Parts
@@ -43,41 +43,41 @@ class Drawing:
 
     parts: tuple[Strokes, ...]  # of the strokes [points, 2] of each
     pressures: tuple[tuple[Array, ...], ...]  # of each stroke [points], 0.5 where no pen told
-    said: tuple[Said, ...] = ()
+    said: tuple[SymbolCorrection, ...] = ()
 
-    def symbols(self) -> list[Parts]:
+    def group_symbols(self) -> list[Parts]:
         """The parts of each symbol, in reading order: as was said, and all others by geometry."""
         known = [one.parts for one in self.said]
         taken = {part for parts in known for part in parts}
         free = [part for part in range(len(self.parts)) if part not in taken]
         known += [tuple(free[place] for place in group) for group in group_strokes([self.parts[part] for part in free])]
-        ink = [self.strokes(parts) for parts in known]
+        ink = [self.get_strokes(parts) for parts in known]
         return [known[place] for place in sort_reading_order(ink)] if ink else []
 
-    def strokes(self, parts: Parts) -> Strokes:
+    def get_strokes(self, parts: Parts) -> Strokes:
         """Of some parts together."""
         return tuple(stroke for part in parts for stroke in self.parts[part])
 
 
 def parse_drawing(facts: dict[str, Any]) -> Drawing:
     """What a request says; a `DataError` where it says anything else."""
-    parts = items(facts, "parts", MAX_PARTS)
+    parts = parse_list(facts, "parts", MAX_PARTS)
     points = 0
     strokes: list[Strokes] = []
     pressures: list[tuple[Array, ...]] = []
     for place, part in enumerate(parts):
         if not isinstance(part, list) or not part:
             raise DataError(f"part {place} has no strokes; reload the page")
-        arrays = [points_of(stroke, place) for stroke in part]
+        arrays = [parse_points(stroke, place) for stroke in part]
         points += sum(map(len, arrays))
         if points > MAX_POINTS:
             raise DataError(f"there are more than {MAX_POINTS:,} points; write less on one page")
         strokes.append(tuple(array[:, :2].copy() for array in arrays))
         pressures.append(tuple(array[:, 2].copy() for array in arrays))
-    return Drawing(tuple(strokes), tuple(pressures), said_in(facts, len(parts)))
+    return Drawing(tuple(strokes), tuple(pressures), parse_corrections(facts, len(parts)))
 
 
-def items(facts: dict[str, Any], name: str, most: int) -> list[Any]:
+def parse_list(facts: dict[str, Any], name: str, most: int) -> list[Any]:
     """A list of the request, of at most so many items; an empty one where it is left out."""
     found = facts.get(name, [])
     if not isinstance(found, list) or len(found) > most:
@@ -85,7 +85,7 @@ def items(facts: dict[str, Any], name: str, most: int) -> list[Any]:
     return found
 
 
-def points_of(stroke: object, place: int) -> Array:
+def parse_points(stroke: object, place: int) -> Array:
     """[points, 3]: x, y and pressure of a stroke, each point a list of the first two or of all."""
     if not isinstance(stroke, list) or not stroke:
         raise DataError(f"a stroke of part {place} has no points; reload the page")
@@ -103,9 +103,9 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-def said_in(facts: dict[str, Any], count: int) -> tuple[Said, ...]:
+def parse_corrections(facts: dict[str, Any], count: int) -> tuple[SymbolCorrection, ...]:
     """What was said of symbols; no part belongs to two of them. Heads that are no symbol any more are forgotten."""
-    found = [one_said(entry, count) for entry in items(facts, "said", MAX_PARTS)]
+    found = [parse_correction(entry, count) for entry in parse_list(facts, "said", MAX_PARTS)]
     parts = [part for one in found for part in one.parts]
     if len(parts) != len(set(parts)):
         raise DataError("a part belongs to two symbols; reload the page")
@@ -114,26 +114,29 @@ def said_in(facts: dict[str, Any], count: int) -> tuple[Said, ...]:
     taken = set(parts)
     for head in sorted(heads - known):  # who is somebody's head is a symbol, unless it has been taken apart
         if not taken & set(head):
-            found.append(Said(head))
+            found.append(SymbolCorrection(head))
             known.add(head)
             taken |= set(head)
-    return tuple(Said(one.parts, one.label, None if one.head and one.head not in known else one.head) for one in found)
+    return tuple(
+        SymbolCorrection(one.parts, one.label, None if one.head and one.head not in known else one.head)
+        for one in found
+    )
 
 
-def one_said(entry: object, count: int) -> Said:
+def parse_correction(entry: object, count: int) -> SymbolCorrection:
     if not isinstance(entry, dict):
         raise DataError("what is said of a symbol is no object; reload the page")
     label = entry.get("label")
     head = entry.get("head")
     if label is not None and not (isinstance(label, str) and label.isprintable() and 0 < len(label.encode()) <= BYTES):
         raise DataError(f"a label must be something that can be printed, of at most {BYTES} bytes; shorten it")
-    parts = some_parts(entry.get("parts"), count)
+    parts = parse_parts(entry.get("parts"), count)
     if not parts or (label is not None and label != label.strip()):
         raise DataError("a symbol has no parts, or a label begins or ends with a space; reload the page")
-    return Said(parts, label, None if head is None else some_parts(head, count))
+    return SymbolCorrection(parts, label, None if head is None else parse_parts(head, count))
 
 
-def some_parts(value: object, count: int) -> Parts:
+def parse_parts(value: object, count: int) -> Parts:
     if not isinstance(value, list) or not all(type(part) is int and 0 <= part < count for part in value):
         raise DataError("the parts of a symbol are not numbers of parts; reload the page")
     if len(set(value)) != len(value):

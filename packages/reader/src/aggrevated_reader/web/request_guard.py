@@ -37,17 +37,17 @@ class Guard:
         if scope["type"] != "http":
             return
 
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message["headers"], *own]}
             await send(message)
 
         if self._is_stranger(scope):
-            await refuse(with_headers)
+            await refuse(send_with_headers)
             return
         path = scope["path"].removeprefix(self.prefix.removesuffix("/"))
-        await self.app({**scope, "path": path, "raw_path": path.encode()}, receive, with_headers)
+        await self.app({**scope, "path": path, "raw_path": path.encode()}, receive, send_with_headers)
 
     def _is_stranger(self, scope: Scope) -> bool:
         headers: dict[str, list[str]] = {}
@@ -61,12 +61,12 @@ class Guard:
             or bool(others or more)
             or host not in self.hosts
             or origin not in ("", f"http://{host}")
-            or came_from_elsewhere(headers)
+            or is_cross_site(headers)
             or not compare_digest(start.encode(), self.prefix.encode())
         )
 
 
-def came_from_elsewhere(headers: dict[str, list[str]]) -> bool:
+def is_cross_site(headers: dict[str, list[str]]) -> bool:
     """Whether the browser says that a page of another origin asks; somebody who follows a link to here may."""
     site, mode = (headers.get(f"sec-fetch-{name}", [""])[0] for name in ("site", "mode"))
     return site not in ("", "none", "same-origin") and mode != "navigate"

@@ -32,7 +32,7 @@ KINDS = {
 }
 
 
-async def body_of(request: Request, most: int) -> bytes:
+async def read_body(request: Request, most: int) -> bytes:
     """The body, if it has no more than so many bytes and comes in time."""
     data = bytearray()
     too_large = HTTPException(413, f"that is more than {most:,} bytes; send less")
@@ -52,7 +52,7 @@ async def body_of(request: Request, most: int) -> bytes:
 
 async def read_json_body(request: Request, most: int) -> dict[str, Any]:
     """The JSON object in the body, of no more than so many bytes, and no deeper or longer than any that is needed."""
-    data = await body_of(request, most)
+    data = await read_body(request, most)
     try:
         facts = parse_json(decode_utf8(data))
     except DataError:
@@ -85,49 +85,52 @@ class WorkQueue:
 
 def make_application(routes: Sequence[Route], *files: str) -> Starlette:
     """Routes and files of `static/`, of which the first is the page itself."""
-    shown = [Route("/" if place == 0 else f"/{name}", file_of(name)) for place, name in enumerate(files)]
+    shown = [Route("/" if place == 0 else f"/{name}", make_file_endpoint(name)) for place, name in enumerate(files)]
     handlers: dict[Any, Any] = {
-        AggrevatedError: told, HTTPException: refused, ClientDisconnect: gone, Exception: failed
-    }  # fmt: skip
+        AggrevatedError: handle_user_error,
+        HTTPException: handle_http_error,
+        ClientDisconnect: handle_disconnect,
+        Exception: handle_internal_error,
+    }
     return Starlette(routes=[*shown, *routes], exception_handlers=handlers)
 
 
-def file_of(name: str) -> Endpoint:
+def make_file_endpoint(name: str) -> Endpoint:
     """Gives a file of `static/`. Names are fixed here: no request says which file is read."""
     place = files("aggrevated_reader.web").joinpath("static", name)
     kind = KINDS[name.rpartition(".")[2]]
 
-    async def give(request: Request) -> Response:
+    async def send_file(request: Request) -> Response:
         return Response(place.read_bytes(), media_type=kind)
 
-    return give
+    return send_file
 
 
-def respond(facts: object, status: int = 200) -> Response:
+def make_json_response(facts: object, status: int = 200) -> Response:
     """As JSON, which has no number that is none."""
     return Response(
         json.dumps(facts, ensure_ascii=False, allow_nan=False).encode(), status, media_type="application/json"
     )
 
 
-async def told(request: Request, error: Exception) -> Response:
+async def handle_user_error(request: Request, error: Exception) -> Response:
     """A mistake of the user's, in the sentence that a command would print."""
     return JSONResponse({"error": str(error)}, 422)
 
 
-async def refused(request: Request, error: Exception) -> Response:
+async def handle_http_error(request: Request, error: Exception) -> Response:
     """What cannot be asked for."""
     assert isinstance(error, HTTPException)
     words = {404: "there is nothing of that name here", 405: "that cannot be done here"}
     return JSONResponse({"error": words.get(error.status_code, error.detail)}, error.status_code)
 
 
-async def gone(request: Request, error: Exception) -> Response:
+async def handle_disconnect(request: Request, error: Exception) -> Response:
     """Nobody is there any more to be answered."""
     return Response(status_code=400)
 
 
-async def failed(request: Request, error: Exception) -> Response:
+async def handle_internal_error(request: Request, error: Exception) -> Response:
     """A mistake of ours: the terminal is told what it was, the browser only that it was."""
     told = truncate_message(f"{request.method} {request.url.path} failed: {type(error).__name__}: {error}", 300)
     print(told, file=sys.stderr, flush=True)

@@ -52,7 +52,7 @@ def bind(port: int = 0) -> Address:
         if port and os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what closed a moment ago is no hindrance
         listener.bind((LOOPBACK, port))
-        token = kept_token(port) if port else token_urlsafe(24)
+        token = load_token(port) if port else token_urlsafe(24)
         listener.listen()  # before anybody is told of it: who comes early waits
     except OSError as error:
         listener.close()
@@ -65,9 +65,9 @@ def bind(port: int = 0) -> Address:
     return Address(listener, token)
 
 
-def kept_token(port: int) -> str:
+def load_token(port: int) -> str:
     """The token of a port, from a file that only its owner can read; a new one where there is none such."""
-    path = folder() / f"port-{port}.token"
+    path = get_token_folder() / f"port-{port}.token"
     with reraise_storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for _ in range(2):
@@ -83,7 +83,7 @@ def kept_token(port: int) -> str:
     raise StorageError(f"{sentence}; leave --port out, or set $AGGREVATED_CACHE to a folder of your own")
 
 
-def folder() -> Path:
+def get_token_folder() -> Path:
     """Where tokens are kept: in a folder of the user's own that does not outlive the login, else in the cache."""
     if chosen := os.environ.get("AGGREVATED_CACHE"):
         return Path(chosen) / "server"
@@ -95,37 +95,45 @@ def serve(app: ASGIApp, address: Address, browser: bool, ready: Callable[[], Non
     """Answer until somebody stops it; `ready` is called once it does, and then the browser opened, if wanted."""
     guarded = Guard(app, address.port, address.token)
     config = uvicorn.Config(
-        guarded, http=Impatient, ws="none", lifespan="off", log_level="critical", access_log=False, server_header=False,
-        proxy_headers=False, limit_concurrency=AT_ONCE, h11_max_incomplete_event_size=LONGEST_HEAD,
+        guarded,
+        http=IdleTimeoutProtocol,
+        ws="none",
+        lifespan="off",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=AT_ONCE,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
         timeout_graceful_shutdown=TO_END,
-    )  # fmt: skip
+    )
 
-    def announced() -> None:
+    def report_ready() -> None:
         ready()
         if browser:  # some browsers are waited for until they are closed
             Thread(target=open_browser, args=(address,), daemon=True).start()
 
-    Announced(config, announced).run(sockets=[address.listener])
+    NotifyingServer(config, report_ready).run(sockets=[address.listener])
 
 
-class Impatient(H11Protocol):
+class IdleTimeoutProtocol(H11Protocol):
     """Connections that say nothing, or do not come to the end of a request's head, are closed: others want to come."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(PATIENCE, self.give_up, self.cycle)
+        self.loop.call_later(PATIENCE, self.close_if_idle, self.cycle)
 
     def on_response_complete(self) -> None:
-        self.loop.call_later(PATIENCE, self.give_up, self.cycle)  # before what may wait behind it begins
+        self.loop.call_later(PATIENCE, self.close_if_idle, self.cycle)  # before what may wait behind it begins
         super().on_response_complete()
 
-    def give_up(self, then: object) -> None:
+    def close_if_idle(self, then: object) -> None:
         """Close it, unless a request has come since `then`."""
         if self.cycle is then and not self.transport.is_closing():
             self.transport.close()
 
 
-class Announced(uvicorn.Server):
+class NotifyingServer(uvicorn.Server):
     """A server that says when it answers."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:

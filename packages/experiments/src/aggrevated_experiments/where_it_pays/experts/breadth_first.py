@@ -14,8 +14,8 @@ from aggrevated_experiments.where_it_pays.simulators.keys import (
     KEY,
     POSITION,
     Keys,
-    barred,
-    moved,
+    is_barred,
+    move,
 )
 
 
@@ -29,7 +29,7 @@ class BreadthFirst:
     def q(self, states: Array) -> Array:
         """[n, 4]. A layout is searched once for all states in a row that have it."""
         found = np.empty((len(states), ACTIONS))
-        _ask(np.ascontiguousarray(states), self.simulator.side, 1 << self.simulator.doors, found)
+        _query_states(np.ascontiguousarray(states), self.simulator.side, 1 << self.simulator.doors, found)
         return found
 
     def act(self, states: Array, t: int) -> Array:
@@ -39,7 +39,7 @@ class BreadthFirst:
 
 
 @njit_cached
-def search(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
+def write_distances(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
     """Write the steps to the goal from every cell with every set of keys, [masks, cells], −1 where there is no way.
 
     It goes backwards from the goal: whoever is in a cell came there from beside it, with these keys or, where a key
@@ -64,10 +64,10 @@ def search(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
         if found & ~mask:
             continue  # nobody is there without it
         for before in (mask, mask & ~found):
-            if barred(state, before, cell):
+            if is_barred(state, before, cell):
                 continue
             for beside in (cell - side, cell + side, cell - 1, cell + 1):
-                if distance[before, beside] == -1 and not barred(state, before, beside):
+                if distance[before, beside] == -1 and not is_barred(state, before, beside):
                     distance[before, beside] = distance[mask, cell] + 1
                     queue[tail, 0] = before
                     queue[tail, 1] = beside
@@ -75,13 +75,13 @@ def search(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def _ask(states, side, masks, found):  # type: ignore[no-untyped-def]
+def _query_states(states, side, masks, found):  # type: ignore[no-untyped-def]
     distance = np.empty((masks, side * side), np.int32)
     queue = np.empty((masks * side * side, 2), np.int64)
     for row in range(len(states)):
         state = states[row]
         if row == 0 or not np.array_equal(state[GOAL:], states[row - 1, GOAL:]):
-            search(state, side, masks, distance, queue)
+            write_distances(state, side, masks, distance, queue)
         for action in range(ACTIONS):
-            there, carried = moved(state, side, int(state[POSITION]), int(state[CARRIED]), action)
+            there, carried = move(state, side, int(state[POSITION]), int(state[CARRIED]), action)
             found[row, action] = 1.0 + distance[carried, there]

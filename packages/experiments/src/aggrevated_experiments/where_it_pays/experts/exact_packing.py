@@ -6,7 +6,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.kernels.linear_algebra import njit_cached
-from aggrevated_experiments.where_it_pays.simulators.packing import BINS, CAPACITY, ITEMS, PUT, Packing
+from aggrevated_experiments.where_it_pays.simulators.packing import BINS, CAPACITY, ITEMS, PACKED, Packing
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class ExactPacking:
     def q(self, states: Array) -> Array:
         """[n, 10]."""
         found = np.empty((len(states), CAPACITY))
-        _ask(np.ascontiguousarray(states), found)
+        _query_states(np.ascontiguousarray(states), found)
         return found
 
     def act(self, states: Array, t: int) -> Array:
@@ -33,7 +33,7 @@ class ExactPacking:
 
 
 @njit_cached
-def packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
+def is_packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     """Whether the first `count` items, from large to small, fit into bins [11] that are counted by their room.
 
     The largest is tried in bins of all rooms, from the fullest; an item that fills a bin is best there, since whatever
@@ -78,10 +78,10 @@ def packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def fewest(bins, items, count, chosen):  # type: ignore[no-untyped-def]
+def count_new_bins(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     """How many new bins these items take besides the open ones, at least."""
     new = 0
-    while not packable(bins, items, count, chosen):
+    while not is_packable(bins, items, count, chosen):
         new += 1
         bins[CAPACITY] += 1
     bins[CAPACITY] = 0
@@ -89,13 +89,13 @@ def fewest(bins, items, count, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def _ask(states, found):  # type: ignore[no-untyped-def]
+def _query_states(states, found):  # type: ignore[no-untyped-def]
     count = states.shape[1] - ITEMS
     chosen = np.empty(count, np.int64)
     bins = np.empty(CAPACITY + 1, np.int64)
     for row in range(len(states)):
         state = states[row]
-        put = state[PUT]
+        put = state[PACKED]
         item = state[ITEMS + put]
         items = np.sort(state[ITEMS + put + 1 :])[::-1]
         bins[:CAPACITY] = state[BINS:ITEMS]
@@ -108,7 +108,7 @@ def _ask(states, found):  # type: ignore[no-untyped-def]
             if not new:
                 bins[room] -= 1
             bins[room - item] += 1
-            found[row, room - 1] = new + fewest(bins, items, len(items), chosen)
+            found[row, room - 1] = new + count_new_bins(bins, items, len(items), chosen)
             bins[room - item] -= 1
             if not new:
                 bins[room] += 1
@@ -126,7 +126,7 @@ class BestFit:
         return actions
 
 
-def first_fit(items: Array) -> int:
+def count_first_fit_bins(items: Array) -> int:
     """How many bins the rule takes that puts an item into the oldest bin that has room for it."""
     bins: list[int] = []
     for item in map(int, items):
@@ -135,6 +135,6 @@ def first_fit(items: Array) -> int:
     return len(bins)
 
 
-def lower_bound(items: Array) -> int:
+def compute_lower_bound(items: Array) -> int:
     """⌈Σ sizes / C⌉ bins, which no packing undercuts."""
     return -(-int(items.sum()) // CAPACITY)

@@ -38,7 +38,7 @@ class Cliff:
     def reset(self, seeds: Array) -> Array:
         keys = np.asarray(seeds, np.uint64)
         cells = (hash_to_uniform(keys, 0) * WIDTH).astype(np.uint64)
-        return with_luck(np.zeros(len(keys), np.uint64), cells, keys)
+        return make_states(np.zeros(len(keys), np.uint64), cells, keys)
 
     def observe(self, state: Array) -> Array:
         """[n, 4] float32, each from −1 to 1: how far the edge is, the wind, and both signs."""
@@ -49,8 +49,8 @@ class Cliff:
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         cell = state[:, CELL].astype(np.int64) + MOVES[action] + WINDS[state[:, WIND]]
         falls = cell < 0
-        cost = np.where(falls, FALL, stones(state[:, FIRST], state[:, SECOND], action))
-        following = with_luck(state[:, TIME] + np.uint64(1), cell.clip(0, WIDTH - 1).astype(np.uint64), state[:, -1])
+        cost = np.where(falls, FALL, compute_stone_costs(state[:, FIRST], state[:, SECOND], action))
+        following = make_states(state[:, TIME] + np.uint64(1), cell.clip(0, WIDTH - 1).astype(np.uint64), state[:, -1])
         return following, cost, falls
 
     def reseed(self, state: Array, seeds: Array) -> Array:
@@ -64,7 +64,7 @@ class Cliff:
         """Q*_t(s, a) by dynamic programming, [H, cells, winds, levels, levels, A]."""
         cell, wind, first, second, action = np.indices((WIDTH, len(WINDS), *[len(LEVELS)] * 2, len(MOVES)))
         after = cell + MOVES[action] + WINDS[wind]
-        now = np.where(after < 0, FALL, stones(first, second, action))
+        now = np.where(after < 0, FALL, compute_stone_costs(first, second, action))
         value = np.zeros(WIDTH)
         found = []
         for _ in range(self.horizon):
@@ -74,14 +74,14 @@ class Cliff:
         return np.stack(found[::-1])
 
 
-def stones(first: Array, second: Array, action: Array) -> Array:
+def compute_stone_costs(first: Array, second: Array, action: Array) -> Array:
     """What is stepped on: on the side of the stones their size, straight on half of it, on the other side nothing."""
     side = LEVELS[first] * LEVELS[second]
     size: Array = STONES * (np.abs(side) - MOVES[action] * side) / 2
     return size
 
 
-def with_luck(time: Array, cell: Array, key: Array) -> Array:
+def make_states(time: Array, cell: Array, key: Array) -> Array:
     """States with wind and signs of that time drawn from their keys."""
     chances = CHANCES.cumsum()[:-1]
     index = time * np.uint64(3)

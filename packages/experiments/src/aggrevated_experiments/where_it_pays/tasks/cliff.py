@@ -10,7 +10,7 @@ from aggrevated.simulators import Simulator
 from aggrevated.tasks import Preset, Task
 from aggrevated_experiments.where_it_pays.simulators.cliff import Cliff, CliffExpert
 
-LONGEST = 10_000
+MAX_HORIZON = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class CliffProblem(ControlProblem):
     has_ratio = False  # the worst return has no meaning; what is lost to the expert has
     make: SimulatorFactory = field(default=Cliff, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=CliffExpert, compare=False)  # type: ignore[assignment]
-    horizon: int = setting(50, "H, after how many steps a walk is over.", at_least(1, LONGEST))
+    horizon: int = setting(50, "H, after how many steps a walk is over.", at_least(1, MAX_HORIZON))
 
 
 TASK = Task(

@@ -11,9 +11,9 @@ from aggrevated.problems.control import ControlProblem, SimulatorFactory, negati
 from aggrevated.simulators import Simulator
 from aggrevated.tasks import Preset, Task
 from aggrevated_experiments.where_it_pays.experts.breadth_first import BreadthFirst
-from aggrevated_experiments.where_it_pays.simulators.keys import COLOURS, NARROWEST, Keys, MaskedKeys
+from aggrevated_experiments.where_it_pays.simulators.keys import COLOURS, MIN_ROOM_SIDE, Keys, MaskedKeys
 
-LARGEST = 30
+MAX_GRID_SIZE = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class KeysProblem(ControlProblem):
     make_expert: Callable[[Simulator], Expert] | None = field(default=BreadthFirst, compare=False)  # type: ignore[assignment]
     worst_return: Callable[[int], float] = field(default=negative_horizon, compare=False)
     horizon: int = setting(0, "H, after how many steps an episode is cut; 0: 2 * size * (doors + 1).", COUNT)
-    grid_size: int = setting(8, "The side of the grid, in cells.", at_least(2 * NARROWEST + 1, LARGEST))
+    grid_size: int = setting(8, "The side of the grid, in cells.", at_least(2 * MIN_ROOM_SIDE + 1, MAX_GRID_SIZE))
     doors: int = setting(2, "How many locked doors there are, with a key for each.", at_least(0, COLOURS))
     blocked_moves_stay: bool = setting(
         True, "A step into a wall or a locked door is one on the spot; if not, it may not be taken."

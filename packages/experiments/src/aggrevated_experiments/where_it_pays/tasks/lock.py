@@ -12,7 +12,7 @@ from aggrevated.simulators import Simulator
 from aggrevated.tasks import Preset, Task
 from aggrevated_experiments.where_it_pays.simulators.lock import Lock, LockExpert
 
-LONGEST = 1000
+MAX_LENGTH = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class LockProblem(ControlProblem):
     make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=LockExpert, compare=False)  # type: ignore[assignment]
     horizon: int = setting(0, "H, after how many digits an episode is cut; 0: after those of the lock.", COUNT)
-    combination_length: int = setting(10, "L, how many digits have to be right.", at_least(1, LONGEST))
+    combination_length: int = setting(10, "L, how many digits have to be right.", at_least(1, MAX_LENGTH))
     combination_seed: int = setting(0, "Of the combination, which is the same in all episodes and trials.", SEED)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from aggrevated.tasks import Preset, Task
 from aggrevated_experiments.where_it_pays.experts.exact_packing import ExactPacking
 from aggrevated_experiments.where_it_pays.simulators.packing import Packing
 
-MOST = 1000  # items
+MAX_ITEMS = 1000  # items
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +26,14 @@ class PackingProblem(ControlProblem):
     make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=ExactPacking, compare=False)  # type: ignore[assignment]
     worst_return: Callable[[int], float] = field(default=negative_horizon, compare=False)
-    horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", at_least(0, MOST))
-    items: int = setting(12, "How many items there are.", at_least(1, MOST))
+    horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", at_least(0, MAX_ITEMS))
+    items: int = setting(12, "How many items there are.", at_least(1, MAX_ITEMS))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "make", partial(Packing, items=self.items))
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        asked = min(self.horizon or self.items, self.items) if self.horizon <= MOST else self.horizon  # is refused
+        asked = min(self.horizon or self.items, self.items) if self.horizon <= MAX_ITEMS else self.horizon  # is refused
         cut = replace(self, horizon=asked)
         return super(PackingProblem, cut).fill_defaults(iterations, given)
 

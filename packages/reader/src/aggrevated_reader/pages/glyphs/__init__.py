@@ -32,15 +32,15 @@ class Way:
 
 
 @cache
-def ways(symbol: str) -> tuple[Way, ...]:
+def list_ways(symbol: str) -> tuple[Way, ...]:
     """All ways to write that symbol."""
-    return tuple(_way(text) for text in WAYS[symbol])
+    return tuple(_parse_way(text) for text in WAYS[symbol])
 
 
-def _way(text: str) -> Way:
+def _parse_way(text: str) -> Way:
     strokes = [stroke.split() for stroke in text.split("|")]
     points = np.array([[float(v) for v in word.rstrip("*").split(",")] for stroke in strokes for word in stroke]) / 100
-    parts = [_stroke(words) for words in strokes]
+    parts = [_parse_stroke(words) for words in strokes]
     curve = np.zeros((sum(len(matrix) for matrix, _ in parts), len(points)))
     row = column = 0
     for matrix, _ in parts:
@@ -51,7 +51,7 @@ def _way(text: str) -> Way:
     return Way(points, curve, numbers, np.concatenate([corners for _, corners in parts]))
 
 
-def _stroke(words: Sequence[str]) -> tuple[Array, Array]:
+def _parse_stroke(words: Sequence[str]) -> tuple[Array, Array]:
     """(the matrix from points to curve, [P, C]; which points of the curve are corners, [P])."""
     last = len(words) - 1
     ends = [0, *(i for i, word in enumerate(words) if word.endswith("*") and 0 < i < last), last]
@@ -59,7 +59,7 @@ def _stroke(words: Sequence[str]) -> tuple[Array, Array]:
     corners = []
     for first, end in pairwise(ends):
         piece = np.zeros((SAMPLES * (end - first), len(words)))
-        piece[:, first : end + 1] = _catmull_rom(end - first + 1)
+        piece[:, first : end + 1] = _make_catmull_rom_matrix(end - first + 1)
         pieces.append(piece)
         corners.append(np.arange(len(piece)) == 0)
     final = np.zeros((1, len(words)))
@@ -67,7 +67,7 @@ def _stroke(words: Sequence[str]) -> tuple[Array, Array]:
     return np.concatenate([*pieces, final]), np.concatenate([*corners, [True]])
 
 
-def _catmull_rom(count: int) -> Array:
+def _make_catmull_rom_matrix(count: int) -> Array:
     """The curve through so many points, without the last one: [SAMPLES × (count − 1), count]."""
     around = np.zeros((count + 2, count))
     around[1:-1] = np.eye(count)

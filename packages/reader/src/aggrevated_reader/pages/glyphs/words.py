@@ -7,29 +7,29 @@ COUNT = 8  # of ways for each
 BETWEEN = 12  # hundredths from letter to letter
 
 
-def _word(word: str, number: int) -> str:
+def _make_word_way(word: str, number: int) -> str:
     """A way to write the word; the number decides which way each letter is written."""
     right = 0.0
     strokes = []
     for place, letter in enumerate(word):
         ways = small_letters.WAYS[letter]
         way = ways[(number * (2 * place + 3) + 5 * place) % len(ways)]
-        left = min(_across(point) for point in way.replace("|", " ").split())
-        strokes.append(_shifted(way, right - left))
-        right = BETWEEN + max(_across(point) for point in strokes[-1].replace("|", " ").split())
+        left = min(_parse_x(point) for point in way.replace("|", " ").split())
+        strokes.append(_translate_way(way, right - left))
+        right = BETWEEN + max(_parse_x(point) for point in strokes[-1].replace("|", " ").split())
     return " | ".join(strokes)
 
 
-def _across(point: str) -> float:
+def _parse_x(point: str) -> float:
     return float(point.partition(",")[0])
 
 
-def _shifted(way: str, by: float) -> str:
+def _translate_way(way: str, by: float) -> str:
     """The way, so much further to the right."""
-    words = (word if word == "|" else f"{_across(word) + by:g},{word.partition(',')[2]}" for word in way.split())
+    words = (word if word == "|" else f"{_parse_x(word) + by:g},{word.partition(',')[2]}" for word in way.split())
     return " ".join(words)
 
 
 WAYS: dict[str, tuple[str, ...]] = {
-    word: tuple(dict.fromkeys(_word(word, number) for number in range(COUNT))) for word in WORDS
+    word: tuple(dict.fromkeys(_make_word_way(word, number) for number in range(COUNT))) for word in WORDS
 }
