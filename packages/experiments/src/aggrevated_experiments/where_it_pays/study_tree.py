@@ -191,10 +191,10 @@ def describe_table(facts: JsonDict) -> str:
         f"{facts['trees']} trees of each depth K, with 2^(K−1) leaves that cost 0 or 1, all with a mean of ½, but for "
         f"a random one that is better by {GAP:g}. Play is free of regret from the episode on after which the newer "
         f"half of all episodes so far always has at most {ZERO_REGRET_SHARE:.0%} of the regret of random play; what "
-        f"was not so within the episodes that were played ({count_expert_episodes(depth) // depth} K with an expert, 256 "
-        "for each leaf without) counts as later than all that was. The expert knows Q* of both actions (exact), or "
-        "rolls out once for each (noisy); that is not counted in episodes. Steps of EG and bonuses of the bandits are the best of a few, on "
-        "trees of another seed. The line is what the proof of Theorem special_lower leaves to any RL, whichever it is: "
+        f"was not so within the episodes that were played ({count_expert_episodes(depth) // depth} K with an expert, "
+        "256 for each leaf without) counts as later than all that was. The expert knows Q* of both actions (exact), or "
+        "rolls out once for each (noisy); that is not counted in episodes. Steps of EG and bonuses of the bandits are "
+        "the best of a few, on trees of another seed. The line is what the proof of Theorem special_lower leaves to any RL, whichever it is: "
         "it is drawn, too, where there are too many leaves for the bandits to be run."
     )
 
