@@ -194,8 +194,8 @@ def describe_table(facts: JsonDict) -> str:
         f"was not so within the episodes that were played ({count_expert_episodes(depth) // depth} K with an expert, "
         "256 for each leaf without) counts as later than all that was. The expert knows Q* of both actions (exact), or "
         "rolls out once for each (noisy); that is not counted in episodes. Steps of EG and bonuses of the bandits are "
-        "the best of a few, on trees of another seed. The line is what the proof of "
-        "Theorem special_lower leaves to any RL, whichever it is: it is drawn, too, where there are too many leaves for the bandits to be run."
+        "the best of a few, on trees of another seed. The line is what the proof of Theorem special_lower leaves to "
+        "any RL; it is drawn, too, where there are too many leaves for the bandits to be run."
     )
 
 
