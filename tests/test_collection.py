@@ -70,7 +70,7 @@ def test_rollout_collector_raises_when_everything_diverged(engine):
     oracle = MonteCarloOracle(TinyMdp(), TinyExpert())
     with pytest.raises(DataError, match=r"^the simulator returned a cost that is not finite in all of 24 episodes"):
         collect(BrokenMdp(), oracle, engine)
-    with pytest.raises(DataError, match=r"^every one of \d+ roll-outs diverged; check the simulator"):
+    with pytest.raises(DataError, match=r"^every one of \d+ rollouts diverged; check the simulator"):
         collect(TinyMdp(), MonteCarloOracle(BrokenMdp(), TinyExpert()), engine)
 
 

@@ -20,22 +20,41 @@ from aggrevated.validation import BestPolicy, EpisodeEvaluator, ValidationScore,
 
 @dataclass
 class Learner:
-    """All that changes while learning, and so all that a checkpoint holds."""
+    """The state of a training: everything that changes while learning, and that a checkpoint holds.
 
-    policy: Policy  # π_θ
+    Attributes:
+        policy: π_θ; the update changes its parameters in place.
+        update: The rule for line 7.
+        best: The best policy so far, by its score on validation.
+        n: Iterations done.
+        simulator_steps: Simulator steps of start, roll-ins and oracle, without those of the validation.
+        start_simulator_steps: The part of `simulator_steps` that was taken before iteration 1.
+        oracle_steps: The part of `simulator_steps` that the oracle took.
+        validation_steps: Simulator steps of the validation, if it counts them.
+        oracle_queries: States at which the oracle was evaluated.
+        diverged_trajectories: Roll-ins and rollouts of the oracle that diverged and were left out.
+        diverged_validation_episodes: Validation episodes that diverged and were left out.
+    """
+
+    policy: Policy
     update: Update
     best: BestPolicy = field(default_factory=BestPolicy)
-    n: int = 0  # iterations done
-    simulator_steps: int = 0  # by start, roll-ins and oracle: all that is learned from
-    start_simulator_steps: int = 0  # of these, before iteration 1
-    oracle_steps: int = 0  # of these, by the oracle
-    validation_steps: int = 0  # besides these, by `validate`, as far as it tells
+    n: int = 0
+    simulator_steps: int = 0
+    start_simulator_steps: int = 0
+    oracle_steps: int = 0
+    validation_steps: int = 0
     oracle_queries: int = 0
-    diverged_trajectories: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
-    diverged_validation_episodes: int = 0  # and episodes of `validate`
+    diverged_trajectories: int = 0
+    diverged_validation_episodes: int = 0
 
     def update_best(self, score: ValidationScore | float, n: int) -> None:
-        """Save π_θ as the best policy if its score is the highest so far, and count the steps of the validation."""
+        """Copy π_θ as the best policy if its score is the highest so far, and count the steps of the validation.
+
+        Args:
+            score: The result of the validation; a plain number is a score that took no simulator steps.
+            n: Iteration after which the policy was validated; 0 for the initial policy.
+        """
         score = as_validation_score(score)
         self.best.update_best(self.policy, score.value, n)
         self.validation_steps += score.steps
@@ -44,12 +63,20 @@ class Learner:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What happened in iteration n."""
+    """The result of one iteration of Algorithm 1.
+
+    Attributes:
+        n: Number of the iteration; the first is 1.
+        roll_in_return: Mean return of π̂_n on the K roll-ins.
+        current_return: Validation score of π_{n+1}, or of the last policy validated before it.
+        best_return: Validation score of the best policy so far.
+        step: The result of the update.
+    """
 
     n: int
-    roll_in_return: float  # of π̂_n, on the K roll-ins
-    current_return: float  # of π_{n+1}, on validation, or of the last before it that was validated
-    best_return: float  # of the best policy so far, on validation
+    roll_in_return: float
+    current_return: float
+    best_return: float
     step: UpdateResult
 
 
@@ -61,24 +88,38 @@ def aggrevated(
 ) -> Iterator[Iteration]:
     """Train the learner by Algorithm 1, one iteration each time the caller asks for the next.
 
-    With other oracles, losses and updates this is DAgger or reinforcement learning (`aggrevated.methods`).
+    Other oracles, losses and updates make it DAgger or reinforcement learning (`aggrevated.methods`).
 
     Args:
-        learner: Policy and update; a learner that has iterations behind it continues after them.
-        simulator: Where the policy acts.
-        expert: π*, for the roll-in policy; None if `alpha` is 0.
+        learner: Policy and update; training continues after the iterations that the learner has done.
+        simulator: The simulator in which the policy acts.
+        expert: π*, for the roll-in policy; None is allowed if `alpha` is 0.
         oracle: Returns the cost-to-go at the visited states.
         loss: ℓ_n, a function of policy, trajectories and cost-to-go.
-        seed: Determines, with the iteration, every random number.
-        k: K, the trajectories per iteration.
+        seed: Determines every random number, together with the iteration.
+        k: K, the number of trajectories per iteration.
         alpha: α_n, the fraction of roll-in steps that the expert takes.
-        validation_episodes: Episodes by which the best policy is selected, unless `validate` is given.
-        validate: Scores a policy; by default by the mean return of fresh episodes.
+        validation_episodes: Number of episodes that select the best policy, unless `validate` is given.
+        validate: Returns the score of a policy; by default the mean return on `validation_episodes` episodes.
         validate_every: Iterations between validations.
-        engine: Does the work; it changes nothing in the result.
+        engine: Runs the jobs; results do not depend on it.
 
     Yields:
-        What happened in the iteration.
+        The result of each iteration.
+
+    Raises:
+        UsageError: Policy, simulator and expert do not fit together.
+
+    Example:
+        >>> import numpy as np
+        >>> from aggrevated import CategoricalHead, FeedForwardPolicy, NaturalUpdate, QStarOracle, all_actions_loss
+        >>> from aggrevated import TabularExpert, TabularSimulator
+        >>> simulator = TabularSimulator(np.full((2, 2, 2), 0.5), np.eye(2), np.array([0.5, 0.5]), horizon=3)
+        >>> expert = TabularExpert(simulator)
+        >>> learner = Learner(FeedForwardPolicy(6, CategoricalHead(2)), NaturalUpdate())
+        >>> loop = aggrevated(learner, simulator, expert, QStarOracle(expert), all_actions_loss, k=10)
+        >>> next(loop).n, next(loop).n
+        (1, 2)
     """
     policy = learner.policy
     update = learner.update
@@ -94,8 +135,8 @@ def aggrevated(
         n = learner.n + 1
         roll_in_policy = RollInPolicy(expert, policy.actor(), alpha(n), n)      # line 4: α_n π* + (1−α_n) π_θ
         seeds = derive_seeds(seed, SeedPurpose.ROLL_IN, n, k)                   # one for each of the K trajectories
-        # Line 5: roll in with π̂_n to collect K trajectories; line 6: query the expert for Q* at the states visited.
-        # One job does both for a part of the seeds, since the states, which only the oracle needs, stay in its worker.
+        # Line 5: roll in with π̂_n to collect K trajectories; line 6: query the oracle for Q* at the visited states.
+        # One job does both for a block of seeds: only the oracle needs the states, so they stay in the worker.
         trajectories, cost_to_go = collect(roll_in_policy, seeds, policy)
         step = update(policy, loss, trajectories, cost_to_go)                   # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:

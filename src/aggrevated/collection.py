@@ -1,7 +1,7 @@
-"""Lines 5 and 6 of Algorithm 1, and the episodes of line 9, over blocks of lanes: what workers are asked to do.
+"""Collection of trajectories and cost-to-go by workers: lines 5 and 6 of Algorithm 1, and the episodes of line 9.
 
-A block of seeds goes out; trajectories and their cost-to-go come back, without states, which only the oracle needs. An
-oracle that looks at more than one trajectory, or at the policy, stays here, and then states do come back.
+A job gets a block of seeds and returns trajectories and their cost-to-go. It drops the states, which only the oracle
+needs. An oracle that needs all trajectories, or the policy, runs in the main process; then jobs return the states, too.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from aggrevated.policies import Policy
 
 
-MAX_DIVERGED_FRACTION = 0.1  # of the episodes that a mean return is of
+MAX_DIVERGED_FRACTION = 0.1  # of the episodes of a mean return
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """Where lanes run, and who is asked about them: what does not change from iteration to iteration."""
+    """The parts of a job that do not change between iterations: simulator, expert and oracle."""
 
     simulator: Simulator
     expert: Expert | None = None
-    oracle: Oracle | None = None  # None: it is asked by whoever gathers
+    oracle: Oracle | None = None  # None: the collector evaluates the oracle in the main process
 
 
 class RolloutCollector:
-    """Rolls in and asks, by an engine."""
+    """Rolls in and queries the oracle, by means of an engine (lines 5 and 6)."""
 
     def __init__(
         self, simulator: Simulator, expert: Expert | None, oracle: Oracle, engine: Engine = IN_PROCESS
@@ -49,39 +49,40 @@ class RolloutCollector:
         self.engine = engine
         self.context = CachedObject(WorkerContext(simulator, expert, oracle if is_per_trajectory(oracle) else None))
 
-    def __call__(self, mixture: RollInPolicy, seeds: Array, policy: Policy) -> tuple[Trajectories, CostToGo]:
-        """(one trajectory of π̂_n per seed, their cost-to-go)."""
-        shared = self.context, mixture.learner, mixture.alpha, mixture.n, self.engine is not IN_PROCESS
-        done = self.engine.map(collect_batch, shared, split_into_blocks(seeds, self.engine))
-        trajectories = concatenate_trajectories([found for found, _ in done])
+    def __call__(self, roll_in_policy: RollInPolicy, seeds: Array, policy: Policy) -> tuple[Trajectories, CostToGo]:
+        """Return one trajectory of π̂_n per seed, and the cost-to-go at the visited states."""
+        drops_states = self.engine is not IN_PROCESS
+        shared = self.context, roll_in_policy.learner, roll_in_policy.alpha, roll_in_policy.n, drops_states
+        results = self.engine.map(collect_batch, shared, split_into_blocks(seeds, self.engine))
+        trajectories = concatenate_trajectories([batch for batch, _ in results])
         check_any_survived(trajectories.count, len(seeds))
-        told = [cost_to_go for _, cost_to_go in done if cost_to_go is not None]
-        if not told:
+        costs = [cost_to_go for _, cost_to_go in results if cost_to_go is not None]
+        if not costs:
             return trajectories, check_any_cost_finite(self.oracle(trajectories, policy))
-        return trajectories, check_any_cost_finite(concatenate_costs(told, trajectories.mask.shape[1]))
+        return trajectories, check_any_cost_finite(concatenate_costs(costs, trajectories.mask.shape[1]))
 
 
 JobInputs = tuple[CachedObject[WorkerContext], Actor | None, float, int, bool]
 
 
 def collect_batch(shared: JobInputs, seeds: Array) -> tuple[Trajectories, CostToGo | None]:
-    """A block of lanes: rolled in and, where that can be done for each alone, asked about."""
-    kept, actor, alpha, n, travels = shared
-    place = kept.value
-    trajectories = roll_in_blocks(place.simulator, RollInPolicy(place.expert, actor, alpha, n), seeds)
-    if place.oracle is None:
+    """Roll in a block of seeds, and query the oracle if it needs one trajectory at a time."""
+    cached_context, actor, alpha, n, drops_states = shared
+    context = cached_context.value
+    trajectories = roll_in_blocks(context.simulator, RollInPolicy(context.expert, actor, alpha, n), seeds)
+    if context.oracle is None:
         return trajectories, None
-    told = place.oracle(trajectories) if trajectories.count else None
-    return (drop_states(trajectories) if travels else trajectories), told
+    cost_to_go = context.oracle(trajectories) if trajectories.count else None
+    return (drop_states(trajectories) if drops_states else trajectories), cost_to_go
 
 
 def drop_states(trajectories: Trajectories) -> Trajectories:
-    """The same, but for the states, of which nothing is left."""
+    """Return the trajectories with empty states."""
     return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))
 
 
 def concatenate_costs(parts: Sequence[CostToGo], length: int) -> CostToGo:
-    """The cost-to-go of all blocks, in order, for trajectories of that length."""
+    """Return the cost-to-go of all blocks, in order, padded to trajectories of `length` steps."""
     if len(parts) == 1 and parts[0].weight.shape[1] == length:
         return parts[0]
     arrays: dict[str, Any] = {
@@ -92,44 +93,43 @@ def concatenate_costs(parts: Sequence[CostToGo], length: int) -> CostToGo:
 
 
 def pad_and_concatenate(arrays: Sequence[Array], length: int) -> Array:
-    """Arrays [K_i, T_i, ...] as one [Σ K_i, length, ...]."""
+    """Return arrays [K_i, T_i, ...] as one [Σ K_i, length, ...], padded with zeros."""
     empty = np.zeros((0, length, *arrays[0].shape[2:]), arrays[0].dtype)
     return pad_and_stack([*arrays, empty])
 
 
-def check_any_cost_finite(told: CostToGo) -> CostToGo:
-    """A `DataError` if questions were asked and every answer diverged."""
-    if told.diverged and not told.weight.any():
-        raise DataError(f"every one of {told.diverged} roll-outs diverged; check the simulator, expert and policy")
-    return told
+def check_any_cost_finite(cost_to_go: CostToGo) -> CostToGo:
+    """Return the cost-to-go; raise a `DataError` if every rollout of the oracle diverged."""
+    diverged = cost_to_go.diverged
+    if diverged and not cost_to_go.weight.any():
+        raise DataError(f"every one of {diverged} rollouts diverged; check the simulator, expert and policy")
+    return cost_to_go
 
 
 def collect_returns(
-    engine: Engine, place: CachedObject[WorkerContext], actor: Actor | None, seeds: Array, deterministic: bool = False
+    engine: Engine, context: CachedObject[WorkerContext], actor: Actor | None, seeds: Array, deterministic: bool = False
 ) -> tuple[Array, int]:
-    """(the return of each episode [K], all simulator steps) of a learner, or without one of the expert.
-
-    Those that diverged have none: they are as many as returns are missing.
-    """
-    done = engine.map(collect_batch_returns, (place, actor, deterministic), split_into_blocks(seeds, engine))
-    found = np.concatenate([own for own, _ in done])
-    check_divergence_rate(len(found), len(seeds))
-    return found, sum(steps for _, steps in done)
+    """Return the return of each finite episode, and all simulator steps, of an actor or, if None, of the expert."""
+    results = engine.map(collect_batch_returns, (context, actor, deterministic), split_into_blocks(seeds, engine))
+    returns = np.concatenate([batch for batch, _ in results])
+    check_divergence_rate(len(returns), len(seeds))
+    return returns, sum(steps for _, steps in results)
 
 
-def check_divergence_rate(left: int, episodes: int) -> None:
-    """A `DataError` if so many episodes diverged that the mean of those left would be that of the survivors."""
-    check_any_survived(left, episodes)
-    if episodes - left > MAX_DIVERGED_FRACTION * episodes:
-        remedy = "the mean of the others would flatter the policy: check the simulator, or let it step less"
-        raise DataError(f"{episodes - left} of {episodes} episodes diverged, more than a tenth; {remedy}")
+def check_divergence_rate(n_finite: int, n_episodes: int) -> None:
+    """Raise a `DataError` if too many episodes diverged for an unbiased mean return."""
+    check_any_survived(n_finite, n_episodes)
+    n_diverged = n_episodes - n_finite
+    if n_diverged > MAX_DIVERGED_FRACTION * n_episodes:
+        remedy = "the mean of the others would be biased: check the simulator, or use a smaller time step"
+        raise DataError(f"{n_diverged} of {n_episodes} episodes diverged, more than a tenth; {remedy}")
 
 
 def collect_batch_returns(
     shared: tuple[CachedObject[WorkerContext], Actor | None, bool], seeds: Array
 ) -> tuple[Array, int]:
-    """The same for a block."""
-    kept, actor, deterministic = shared
-    place = kept.value
-    mixture = RollInPolicy(place.expert, actor, alpha=0.0 if actor is not None else 1.0)
-    return collect_episode_returns(place.simulator, mixture, seeds, deterministic)
+    """Return the returns and the simulator steps of a block of episodes."""
+    cached_context, actor, deterministic = shared
+    context = cached_context.value
+    roll_in_policy = RollInPolicy(context.expert, actor, alpha=0.0 if actor is not None else 1.0)
+    return collect_episode_returns(context.simulator, roll_in_policy, seeds, deterministic)

@@ -1,4 +1,4 @@
-"""Line 9 of Algorithm 1: the best hypothesis on validation, the first policy included."""
+"""Line 9 of Algorithm 1: selection of the best policy on validation, the initial policy included."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,21 +20,21 @@ from aggrevated.simulators import Simulator
 
 @dataclass
 class BestPolicy:
-    """The best policy so far: a copy of its weights, never a reference, and the return that it was chosen for."""
+    """The best policy so far: a copy of its weights, and its score on validation."""
 
     best_return: float = -np.inf
-    n: int = 0
-    initial_return: float = -np.inf  # the return of π_1
-    latest_return: float = -np.inf  # the return of the last that was validated
+    n: int = 0  # iteration of the best policy
+    initial_return: float = -np.inf  # score of π_1
+    latest_return: float = -np.inf  # score of the policy validated last
     weights: dict[str, Tensor] | None = None
 
-    def update_best(self, policy: Policy, returned: float, n: int) -> None:
-        """Keep this policy if it did better than all before it."""
+    def update_best(self, policy: Policy, score: float, n: int) -> None:
+        """Copy the weights of the policy if its score is higher than all before."""
         if self.weights is None:
-            self.initial_return = returned
-        self.latest_return = returned
-        if returned > self.best_return:
-            self.best_return = returned
+            self.initial_return = score
+        self.latest_return = score
+        if score > self.best_return:
+            self.best_return = score
             self.n = n
             self.weights = {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
 
@@ -44,9 +44,9 @@ class ValidationScore:
     """The result of validating a policy.
 
     Attributes:
-        value: What the best policy is selected by: the larger, the better. For control, the mean return.
-        steps: Simulator steps that the validation took.
-        diverged: Episodes that diverged and are not part of the value.
+        value: The score by which the best policy is selected; higher is better. For control, the mean return.
+        steps: Simulator steps of the validation.
+        diverged: Number of episodes that diverged and are not part of the value.
     """
 
     value: float
@@ -64,14 +64,20 @@ def as_validation_score(score: ValidationScore | float) -> ValidationScore:
 
 @dataclass(frozen=True)
 class EpisodeEvaluator:
-    """−μ(π), estimated on one episode of the simulator per seed, by an engine."""
+    """A validator that returns the mean return −μ(π), estimated on one episode per seed.
+
+    Attributes:
+        simulator: The simulator of the episodes.
+        seeds: uint64 [K], one per episode.
+        engine: Runs the episodes; the score does not depend on it.
+    """
 
     simulator: Simulator
     seeds: Array
     engine: Engine = IN_PROCESS
 
     def with_engine(self, engine: Engine) -> Self:
-        """The same by another engine."""
+        """Return this evaluator with another engine."""
         return replace(self, engine=engine)
 
     def __call__(self, policy: Policy | Expert) -> ValidationScore:
@@ -90,14 +96,25 @@ def evaluate_returns(
     deterministic: bool = False,
     engine: Engine = IN_PROCESS,
 ) -> tuple[Array, int]:
-    """(the return of each episode [K], all simulator steps) of a policy as it is, or of an expert.
+    """Return the returns of a policy or an expert, one episode per seed, and the simulator steps that they took.
 
-    Episodes that diverged have no return: they are as many as returns are missing, and at most a tenth.
+    Args:
+        policy: A policy, with its present weights, or an expert.
+        simulator: The simulator of the episodes.
+        seeds: uint64 [K], one per episode.
+        deterministic: Whether the policy takes its most likely action, instead of sampling.
+        engine: Runs the episodes; the returns do not depend on it.
+
+    Returns:
+        The returns, one per episode that did not diverge (at most K), and the number of simulator steps.
+
+    Raises:
+        DataError: More than a tenth of the episodes diverged.
     """
-    place = simulator if isinstance(simulator, CachedObject) else CachedObject(WorkerContext(simulator))
+    context = simulator if isinstance(simulator, CachedObject) else CachedObject(WorkerContext(simulator))
     if isinstance(policy, Policy):
-        return collect_returns(engine, place, policy.actor(), seeds, deterministic)
-    return collect_returns(engine, CachedObject(replace(place.value, expert=policy)), None, seeds, deterministic)
+        return collect_returns(engine, context, policy.actor(), seeds, deterministic)
+    return collect_returns(engine, CachedObject(replace(context.value, expert=policy)), None, seeds, deterministic)
 
 
 def evaluate_mean_return(
@@ -107,7 +124,28 @@ def evaluate_mean_return(
     deterministic: bool = False,
     engine: Engine = IN_PROCESS,
 ) -> float:
-    """−μ(π), estimated on one episode per seed."""
+    """Return the mean return −μ(π) of a policy or an expert, estimated on one episode per seed.
+
+    Args:
+        policy: A policy, with its present weights, or an expert.
+        simulator: The simulator of the episodes.
+        seeds: uint64 [K], one per episode.
+        deterministic: Whether the policy takes its most likely action, instead of sampling.
+        engine: Runs the episodes; the result does not depend on it.
+
+    Returns:
+        The mean over the episodes that did not diverge.
+
+    Raises:
+        UsageError: The policy cannot act in the simulator.
+        DataError: More than a tenth of the episodes diverged.
+
+    Example:
+        >>> from aggrevated import CartPole, CategoricalHead, FeedForwardPolicy
+        >>> policy = FeedForwardPolicy(4, CategoricalHead(2))
+        >>> evaluate_mean_return(policy, CartPole(), np.arange(5, dtype=np.uint64)) >= 1
+        True
+    """
     if isinstance(policy, Policy):
         check_compatible(policy, simulator)
     return float(evaluate_returns(policy, simulator, seeds, deterministic, engine)[0].mean())

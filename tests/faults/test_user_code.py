@@ -298,20 +298,20 @@ def test_learner_refuses_policy_simulator_expert_and_oracle_that_do_not_fit() ->
     categorical = FeedForwardPolicy(4, CategoricalHead(2), (4,))
     cartpole = CartPole()
     cases = [
-        (FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, r"cannot read what cartpole shows.*shape \(4,\)"),
+        (FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, r"cannot read the observations of cartpole.*shape \(4,\)"),
         (FeedForwardPolicy(4, GaussianHead(2), (4,)), cartpole, r"are vectors, .*CategoricalHead\(2\)"),
         (FeedForwardPolicy(4, CategoricalHead(3), (4,)), cartpole, "the policy has 3 actions, cartpole has 2"),
         (FeedForwardPolicy(4, CategoricalHead(1), (4,)), cartpole, "the policy has 1 actions, cartpole has 2"),
         (FeedForwardPolicy(1, CategoricalHead(2), (4,)), Walk(), r"are a finite set, .*GaussianHead\(2\)"),
         (FeedForwardPolicy(1, GaussianHead(3), (4,)), Walk(), "the policy has 3 actions, walk has 2"),
-        (categorical, gymnasium.make("CartPole-v1"), "is no simulator, for it has no method observe"),
+        (categorical, gymnasium.make("CartPole-v1"), "is not a simulator: it has no method observe"),
     ]
     for policy, simulator, words in cases:
         with pytest.raises(UsageError, match=words):
             begin(policy, simulator)
     with pytest.raises(UsageError, match="has no method act"):
         begin(categorical, cartpole, expert=object())
-    with pytest.raises(UsageError, match="cannot read what cartpole shows"):
+    with pytest.raises(UsageError, match="cannot read the observations of cartpole"):
         evaluate_mean_return(FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, SEEDS)
     for oracle, method in ((QStarOracle, "q"), (ValueFunctionOracle, "v")):
         with pytest.raises(UsageError, match=f"the expert home has no method {method} to be asked by"):

@@ -219,7 +219,7 @@ def test_lols_oracle_excludes_and_counts_diverged_rollouts():
     broken = found.mask & (found.states[..., 0] == 1)
     assert broken.any() and not ours.weight[broken].any() and (ours.weight[found.mask & ~broken] > 0).all()
     assert ours.diverged == broken.sum() and not ours.values[broken].any()
-    with pytest.raises(DataError, match=r"every one of .* roll-outs diverged"):
+    with pytest.raises(DataError, match=r"every one of .* rollouts diverged"):
         check_any_cost_finite(LolsOracle(BrittleMdp(), TinyExpert(), 1.0)(single_step(found), policy))
 
 

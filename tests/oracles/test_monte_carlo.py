@@ -384,7 +384,7 @@ def test_check_any_cost_finite_raises_when_every_rollout_diverged(two_trajectori
             following, cost, done = super().step(state, action)
             return following, np.full(len(cost), np.nan), done
 
-    with pytest.raises(DataError, match=r"^every one of 5 roll-outs diverged; check the simulator"):
+    with pytest.raises(DataError, match=r"^every one of 5 rollouts diverged; check the simulator"):
         check_any_cost_finite(MonteCarloOracle(BrokenMdp(), TinyExpert())(two_trajectories))
 
 
