@@ -83,7 +83,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train hopper --query-rollouts 2",
             2,
-            "nothing in hopper is left to chance, so a second roll-out would repeat",
+            "the simulator hopper is deterministic, so a second roll-out would repeat",
         ),
         ("train hopper --query-rollouts 0", 2, "--query-rollouts is 0, but must be at least 1"),
         ("train hopper --start supervised --start-steps 0", 2, "--start-steps is 0, but must be at least 1"),

@@ -244,7 +244,7 @@ def test_monte_carlo_rollouts_use_a_different_seed_at_every_step():
 
 def test_monte_carlo_oracle_rejects_repeated_rollouts_without_reseeding(two_trajectories):
     sentence = (
-        "nothing in tiny is left to chance, so a second roll-out would repeat the first; use one roll-out per query"
+        "the simulator tiny is deterministic, so a second roll-out would repeat the first; use one roll-out per query"
     )
     with pytest.raises(UsageError) as error:
         MonteCarloOracle(TinyMdp(), TinyExpert(), rollouts=2)(two_trajectories)

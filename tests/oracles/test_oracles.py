@@ -178,7 +178,7 @@ def test_q_star_oracle_rejects_non_finite_costs_of_expert(two_trajectories, bad)
 
 
 def test_cost_to_go_rejects_nan_values():
-    with pytest.raises(DataError, match="not finite at 1 of 6 places"):
+    with pytest.raises(DataError, match="not finite at 1 of 6 entries"):
         CostToGo(np.array([[0.0, np.nan, 1.0], [0.0, 0.0, 0.0]]), np.ones((2, 3)))
 
 

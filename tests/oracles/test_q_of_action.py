@@ -58,7 +58,7 @@ def test_state_action_q_settings_choose_oracle_by_action_space():
         PerActionQOracle(TinyQExpert(), TinyMdp.action_space)
     )
     assert settings.build(Walk(), WalkQExpert()) == StateActionQOracle(WalkQExpert(), Walk.action_space)
-    with pytest.raises(UsageError, match="by its method q_of, which tiny-expert does not have"):
+    with pytest.raises(UsageError, match="with the method q_of, which tiny-expert does not have"):
         settings.build(TinyMdp(), TinyExpert())
 
 

@@ -209,6 +209,6 @@ def test_query_v_star_ignores_illegal_actions():
 
 def test_truncated_horizon_settings_reject_expert_without_v_or_q():
     with pytest.raises(
-        UsageError, match="truncated-horizon asks an expert by its method v or q, which home does not have"
+        UsageError, match="truncated-horizon needs an expert with the method v or q, which home does not have"
     ):
         TruncatedHorizonSettings().build(Tree(), Home())

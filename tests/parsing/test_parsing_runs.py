@@ -253,7 +253,7 @@ def test_resolve_config_rejects_invalid_algebra_settings(given: dict[str, Any], 
 
 
 def test_algebra_run_rejects_value_function_oracle(tmp_path: Path) -> None:
-    words = "value-function asks an expert by its method v, which gold does not have; choose another --oracle"
+    words = "value-function needs an expert with the method v, which gold does not have; choose another --oracle"
     with pytest.raises(UsageError, match=words):
         Run.create(tmp_path / "run", make_tiny_config(oracle="value-function"))
     assert not (tmp_path / "run").exists()

@@ -251,7 +251,7 @@ def test_monte_carlo_oracle_repeats_rollouts_only_in_random_environments():
     found = roll_in(simulator, RollInPolicy(Right(), None, 1.0), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4))
     one, several = (MonteCarloOracle(simulator, Right(), rollouts=n, all_actions=True)(found) for n in (1, 5))
     assert several.simulator_steps > 3 * one.simulator_steps
-    with pytest.raises(UsageError, match="left to chance"):
+    with pytest.raises(UsageError, match="is deterministic"):
         MonteCarloOracle(GymnasiumSimulator("CartPole-v1"), Right(), rollouts=2)
 
 

@@ -100,7 +100,7 @@ def test_find_action_mask_and_find_reseedable_return_the_able_simulator():
 def test_wrappers_of_a_plain_simulator_have_no_optional_abilities(wrap):
     simulator = wrap(TinyMdp())
     assert find_action_mask(simulator) is None and find_reseedable(simulator) is None
-    with pytest.raises(UsageError, match="is left to chance"):
+    with pytest.raises(UsageError, match="is deterministic"):
         MonteCarloOracle(simulator, TinyExpert(), rollouts=2)
     assert roll_in(simulator, RollInPolicy(None, linear_policy().float().actor()), SEEDS).action_mask.shape[2] == 0
 

@@ -1,8 +1,8 @@
-"""Line 6 of Algorithm 1, first half: what the actions at the visited states will cost.
+"""Cost-to-go oracles: line 6 of Algorithm 1, first half.
 
-An oracle is a function from `Trajectories`, and the policy that is learning, to `CostToGo`. There are two shapes:
-[K, T, A] where it is known for every action, and [K, T] where it is known for the action taken; the losses assert which
-of them they need.
+An oracle is a function from `Trajectories` and the learner's policy to `CostToGo`. The values have shape [K,
+T, A] if the cost-to-go of every action is known, and [K, T] if only that of the action taken is. Losses
+assert the shape that they need.
 """
 
 from __future__ import annotations
@@ -31,80 +31,104 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CostToGo:
-    """Q at the visited states, and what it took to know it."""
+    """Cost-to-go (Q or A*) at the visited states, and the number of queries and steps that it took.
 
-    values: Array  # float32 [K, T, A] for every action, or [K, T] for the one taken; 0 where there was no step
-    weight: Array  # float32 [K, T]: 0 where it was not asked, else the step's weight in the sum (1, or H/M for M of H)
-    queries: int = 0  # how many states the expert was asked about
-    simulator_steps: int = 0  # how many steps the oracle itself simulated
-    diverged: int = 0  # how many of its roll-outs diverged, and were left out
-    lost_trajectories: int = (
-        0  # about how many trajectories nothing is known for that reason; the others stand for them
-    )
-    expert_actions: Array | None = (
-        None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
-    )
-    entropy_bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
-    advantage: bool = False  # whether the values are A*, of which 0 is as good as π*
+    Attributes:
+        values: float32 [K, T, A] for every action, or [K, T] for the action taken; 0 where no step was taken.
+        weight: float32 [K, T], the weight of each step in the loss: 0 without a query, else 1, or H/M if M of
+            H steps were queried.
+        queries: number of states at which the expert was queried.
+        simulator_steps: number of steps that the oracle simulated.
+        diverged: number of the oracle's roll-outs that diverged and were dropped.
+        lost_trajectories: number of trajectories without a value because their roll-outs diverged.
+        expert_actions: π*(s_t), float32 [K, T, A] for vector actions, integers [K, T] for discrete ones, or
+            None.
+        entropy_bonus: β_n, the cost subtracted at each step per nat of the policy's entropy.
+        advantage: whether the values are advantages A* relative to π*, so that 0 is as good as π*.
+
+    Raises:
+        DataError: a value is not finite.
+    """
+
+    values: Array
+    weight: Array
+    queries: int = 0
+    simulator_steps: int = 0
+    diverged: int = 0
+    lost_trajectories: int = 0
+    expert_actions: Array | None = None
+    entropy_bonus: float = 0.0
+    advantage: bool = False
 
     def __post_init__(self) -> None:
         assert self.values.ndim in (2, 3) and self.values.shape[:2] == self.weight.shape, self.values.shape
-        wrong = ~np.isfinite(self.values)
-        if wrong.any():
+        invalid = ~np.isfinite(self.values)
+        if invalid.any():
             raise DataError(
-                f"the oracle returned a cost-to-go that is not finite at {int(wrong.sum())} of {wrong.size} places; "
-                "check the expert's weights and that it was trained for this simulator"
+                f"the oracle returned a cost-to-go that is not finite at {int(invalid.sum())} of "
+                f"{invalid.size} entries; check the expert's weights, and whether it belongs to this simulator"
             )
 
     @property
     def has_all_actions(self) -> bool:
-        """Whether the cost-to-go of every action is known, not only of the one taken."""
+        """Return whether the values cover every action, not only the action taken."""
         return self.values.ndim == 3
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """Those of its arrays that it has, by name."""
+        """Return the arrays that are not None, by name."""
         named = {"values": self.values, "weight": self.weight, "expert_actions": self.expert_actions}
         return {name: array for name, array in named.items() if array is not None}
 
 
 class Oracle(Protocol):
-    """What knows, or finds out, the cost-to-go."""
+    """Function from trajectories to the cost-to-go at their states."""
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None, /) -> CostToGo:
-        """At the visited states. `policy` is π_n, for oracles that roll the learner itself out or learn beside it."""
+        """Return the cost-to-go at the visited states.
+
+        Args:
+            trajectories: K trajectories that were rolled in.
+            policy: the learner's policy π_n, required by oracles that roll it out.
+
+        Returns:
+            Values of shape [K, T, A] or [K, T], and their weights [K, T].
+        """
         ...
 
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An oracle that learns, and so changes from iteration to iteration."""
+    """Oracle that learns from iteration to iteration, such as a critic; its state is saved in checkpoints."""
 
     def state(self) -> dict[str, Tensor]:
-        """All that it remembers, for a checkpoint."""
+        """Return the state for a checkpoint, as tensors by name."""
         ...
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Set the state to one that `state` returned."""
         ...
 
 
 def iter_stateful(oracle: object, path: str = "oracle") -> Iterator[tuple[str, Stateful]]:
-    """Those that remember something, among an oracle and the oracles that it is made of, each with where it is."""
+    """Yield (path, oracle) for each stateful oracle among an oracle and the oracles in its fields."""
     if isinstance(oracle, Stateful):
         yield path, oracle
     elif is_dataclass(oracle) and callable(oracle):
-        for part in fields(oracle):
-            yield from iter_stateful(getattr(oracle, part.name), f"{path}.{part.name}")
+        for field in fields(oracle):
+            yield from iter_stateful(getattr(oracle, field.name), f"{path}.{field.name}")
 
 
 def is_per_trajectory(oracle: Oracle) -> bool:
-    """Whether what it tells of a trajectory hangs on that one alone, and on no policy: then a worker can be asked."""
+    """Return whether the costs of a trajectory depend on no other trajectory and no policy.
+
+    Such an oracle can be queried in the worker that rolled the trajectory in.
+    """
     return bool(getattr(oracle, "is_per_trajectory", False))
 
 
 class Feedback(Enum):
-    """What an oracle can tell."""
+    """Actions of which an oracle returns the cost: all, the action taken, or which action is best."""
 
     ALL_ACTIONS = "what every action costs"
     TAKEN_ACTION = "what the action taken costs"
@@ -113,70 +137,107 @@ class Feedback(Enum):
 
 @dataclass(frozen=True)
 class OracleSettings(Settings, ABC):
-    """A way to ask what a mistake costs."""
+    """Base class of the settings of a cost-to-go oracle."""
 
     @abstractmethod
     def get_feedback(self, finite: bool) -> Feedback:
-        """What it can tell, of a finite set of actions or of vectors."""
+        """Return the feedback of the oracle.
+
+        Args:
+            finite: whether actions are discrete; otherwise they are vectors.
+
+        Returns:
+            The actions of which the oracle returns costs.
+        """
 
     def is_partial(self, finite: bool) -> bool:
-        """Whether there are actions or steps of which it tells nothing."""
+        """Return whether the oracle leaves out some actions or steps.
+
+        Args:
+            finite: whether actions are discrete; otherwise they are vectors.
+
+        Returns:
+            True if the loss sees only a part of the costs.
+        """
         return self.get_feedback(finite) is not Feedback.ALL_ACTIONS
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
-        """How many steps it simulates at most for a trajectory of H steps; of `actions`, or of vectors where None."""
+        """Return the largest number of steps that the oracle simulates per trajectory.
+
+        Args:
+            horizon: H, the largest number of steps of a trajectory.
+            actions: number of discrete actions, or None for vector actions.
+
+        Returns:
+            Number of simulator steps, 0 if the oracle does not simulate.
+        """
         return 0
 
     @abstractmethod
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        """The oracle; a `UsageError` if this expert cannot be asked so."""
+        """Build the oracle.
+
+        Args:
+            simulator: simulator of the problem, for oracles that roll out.
+            expert: π*.
+
+        Returns:
+            The oracle with these settings.
+
+        Raises:
+            UsageError: the expert lacks a capability that the oracle needs.
+        """
 
     def make_missing_capability_error(self, expert: Expert, method: str) -> UsageError:
-        """What to say if an expert lacks the method that this oracle asks it by."""
+        """Return the error for an expert without a method that the oracle needs.
+
+        Args:
+            expert: π*, named in the error.
+            method: the missing method, such as "q_of".
+
+        Returns:
+            The error, to be raised by `build`.
+        """
         return UsageError(
-            f"the oracle {self.name} asks an expert by its method {method}, which {expert.name} does not have; "
-            "choose another --oracle, or another expert"
+            f"the oracle {self.name} needs an expert with the method {method}, which {expert.name} does not "
+            "have; choose another --oracle, or another expert"
         )
 
 
 @dataclass(frozen=True)
 class CostOracleSettings(OracleSettings):
-    """One that tells costs, as they are or less what the state costs whatever is done there."""
+    """Base class of the settings of an oracle that returns costs, as Q or as advantages."""
 
-    advantage: bool = setting(True, "The variance-reduced advantage (Eq. 12, 13), rather than Q itself (Eq. 10, 11).")
+    advantage: bool = setting(True, "Use the advantage (Eq. 12, 13), instead of Q (Eq. 10, 11).")
 
 
-def max_rollout_steps(horizon: int, asked: int, rolled: int) -> int:
-    """The steps of so many roll-outs from each of `asked` steps of a trajectory; 0: from all.
-
-    Each takes H at most, also where the way to its first state is replayed.
-    """
-    return rolled * min(asked or horizon, horizon) * horizon
+def max_rollout_steps(horizon: int, query_steps: int, rollouts: int) -> int:
+    """Return the largest number of steps, with replays, of `rollouts` roll-outs per query; 0 queries all."""
+    return rollouts * min(query_steps or horizon, horizon) * horizon
 
 
 def check_expert_has(expert: Expert, *methods: str) -> None:
-    """A `UsageError` if the expert has none of these methods, by which an oracle asks it."""
+    """Raise a `UsageError` if the expert has none of the methods."""
     if not any(callable(getattr(expert, method, None)) for method in methods):
         name = getattr(expert, "name", type(expert).__name__)
-        needed = " or ".join(methods)
-        remedy = "give it one, or take MonteCarlo or disagreement, which need only act"
-        raise UsageError(f"the expert {name} has no method {needed} to be asked by; {remedy}")
+        remedy = "add it, or use MonteCarloOracle or make_zero_one_oracle, which need only act"
+        raise UsageError(f"the expert {name} has no method {' or '.join(methods)}; {remedy}")
 
 
 @contextmanager
 def add_trajectory_to_errors(trajectories: Trajectories) -> Iterator[None]:
-    """Say of errors in here in which episode they were, and when: their rows are the live steps of the whole batch."""
+    """Add seed and step to errors whose rows count the steps of all trajectories."""
     try:
         yield
     except UserCodeError as error:
         if error.row is None:
             raise
-        lane, step = np.argwhere(trajectories.mask)[error.row]
-        raise error.add_position(step=int(step), seed=int(trajectories.seeds[lane])) from error.__cause__
+        k, t = np.argwhere(trajectories.mask)[error.row]
+        raise error.add_position(step=int(t), seed=int(trajectories.seeds[k])) from error.__cause__
 
 
 def scatter_to_steps(trajectories: Trajectories, live: Array) -> Array:
-    """Values for the live steps only, [steps, ...], laid out as float32 [K, T, ...] with zeros elsewhere."""
+    """Return values of the steps taken [steps, ...] as float32 [K, T, ...], with zeros elsewhere."""
     out = np.zeros((*trajectories.mask.shape, *live.shape[1:]), np.float32)
     out[trajectories.mask] = live
     return out

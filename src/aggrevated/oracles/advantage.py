@@ -1,4 +1,4 @@
-"""The variance-reduced form of any oracle: subtract what the state costs whatever is done there (Eq. 12 and 13)."""
+"""Advantages from the costs of any oracle, to reduce variance (Eq. 12 and 13)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AdvantageOracle:
-    """A = Q − V. V(s_t) = min_a Q(s_t, a) where every action is known; else the other trajectories' mean at time t.
+    """Oracle of advantages A = Q − V.
 
-    Neither depends on the action taken, so the gradient stays unbiased.
+    V(s_t) is min_a Q(s_t, a) if the costs of all actions are known, else the mean over the other trajectories
+    at time t. Neither depends on the action taken, so the gradient stays unbiased.
+
+    Args:
+        oracle: the oracle of Q.
     """
 
     oracle: Oracle
 
     @property
     def all_actions(self) -> bool:
-        """Whether the cost-to-go of every action is known to be told."""
+        """Return whether the oracle is known to return the costs of all actions."""
         return bool(getattr(self.oracle, "all_actions", False))
 
     @property
     def is_per_trajectory(self) -> bool:
-        return is_per_trajectory(self.oracle) and self.all_actions  # else it looks at the other trajectories
+        """Return whether the advantages of a trajectory depend on no other trajectory."""
+        return is_per_trajectory(self.oracle) and self.all_actions
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
@@ -42,31 +47,36 @@ class AdvantageOracle:
 
 @dataclass(frozen=True)
 class TakenActionOracle:
-    """Only the action taken, [K, T], of an oracle that knows every action: A*(s_t, a_t) from A*(s_t, ·)."""
+    """Oracle of the action taken, [K, T], from an oracle of all actions: A*(s_t, a_t) from A*(s_t, ·).
+
+    Args:
+        oracle: an oracle that returns the costs of all actions.
+    """
 
     oracle: Oracle
 
     @property
     def is_per_trajectory(self) -> bool:
+        """Return whether the wrapped oracle needs one trajectory at a time only."""
         return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
-        assert q.has_all_actions, "the oracle knows the taken action only; it needs no Taken around it"
+        assert q.has_all_actions, "the oracle already returns the taken action only; remove TakenActionOracle"
         return replace(q, values=np.take_along_axis(q.values, trajectories.actions[..., None], axis=2)[..., 0])
 
 
 def min_cost(values: Array, legal: Array) -> Array:
-    """[K, T, 1]: min_a Q(s_t, a), over the legal actions where there is a restriction."""
+    """Return min_a Q(s_t, a), [K, T, 1], over the legal actions if there is a mask."""
     if legal.shape[2]:
         values = np.where(legal | ~legal.any(axis=2, keepdims=True), values, np.inf)
-    least: Array = values.min(axis=2, keepdims=True)
-    return least
+    minimum: Array = values.min(axis=2, keepdims=True)
+    return minimum
 
 
 def leave_one_out_mean(values: Array, mask: Array) -> Array:
-    """[K, T]: the mean of `values` at time t over the other trajectories still running; 0 where there is none."""
-    others = mask.sum(axis=0) - mask  # [K, T]
+    """Return the mean of `values` [K, T] at time t over the other running trajectories; 0 without any."""
+    others = mask.sum(axis=0) - mask
     total = (values * mask).sum(axis=0) - values * mask
     mean: Array = np.divide(total, others, out=np.zeros_like(values), where=others > 0)
     return mean

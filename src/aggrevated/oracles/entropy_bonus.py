@@ -1,4 +1,4 @@
-"""An entropy bonus, for as long as a policy must not be sure of itself."""
+"""Entropy bonus, which keeps a policy from becoming deterministic too early."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EntropyBonusOracle:
-    """The oracle's cost-to-go, less β_n for every nat of the policy's entropy.
+    """Oracle whose cost-to-go has an entropy bonus: β_n is subtracted per nat of the policy's entropy.
 
-    Σ_a π(a) A*(a) goes flat where π is confident and wrong; the bonus keeps it from getting there too soon.
+    The gradient of Σ_a π(a) A*(a) vanishes where π is confident and wrong; the bonus delays that.
+
+    Args:
+        oracle: the oracle of the costs.
+        bonus: β_n, a constant or a schedule over n, in the update's unit of cost.
     """
 
     oracle: Oracle
-    bonus: float | Schedule  # β_n, in the unit that the update measures costs in
+    bonus: float | Schedule
 
     @property
     def is_per_trajectory(self) -> bool:
+        """Return whether the wrapped oracle needs one trajectory at a time only."""
         return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:

@@ -1,4 +1,4 @@
-"""What π* would do, beside what an oracle knows of the action taken: one question more at each step, no simulation."""
+"""Expert actions added to the cost-to-go of another oracle: one query more per step, no simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpertLabeledOracle:
-    """The oracle's cost-to-go, with π*(s_t) as `advice` at every step: [K, T], or [K, T, A] for vectors."""
+    """Oracle that adds the expert's action π*(s_t) at every step: [K, T], or [K, T, A] for vector actions."""
 
     oracle: Oracle
     expert: Expert
@@ -29,9 +29,9 @@ class ExpertLabeledOracle:
         return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        told = self.oracle(trajectories, policy)
-        if told.expert_actions is not None:
-            return told
-        advised = query_expert_actions(self.expert, trajectories, self.action_space)
-        only_advised = int((trajectories.mask & (told.weight == 0)).sum())
-        return replace(told, expert_actions=advised, queries=told.queries + only_advised)
+        cost_to_go = self.oracle(trajectories, policy)
+        if cost_to_go.expert_actions is not None:
+            return cost_to_go
+        expert_actions = query_expert_actions(self.expert, trajectories, self.action_space)
+        new_queries = int((trajectories.mask & (cost_to_go.weight == 0)).sum())
+        return replace(cost_to_go, expert_actions=expert_actions, queries=cost_to_go.queries + new_queries)

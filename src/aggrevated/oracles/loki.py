@@ -23,49 +23,70 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LokiOracle:
-    """What `imitation` tells for n ≤ N_I, and then what `reinforcement` does, which sees all trajectories before, too.
+    """Oracle that switches from `imitation` to `reinforcement` after iteration N_I.
 
-    So a critic in it knows π_n when its turn comes.
+    The reinforcement oracle is called in every iteration, so that its critic is trained when the switch
+    comes.
+
+    Args:
+        imitation: oracle for n ≤ N_I.
+        reinforcement: oracle for n > N_I.
+        switch: N_I, the last iteration of imitation.
     """
 
     imitation: Oracle
     reinforcement: Oracle
-    switch: int  # N_I
+    switch: int
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        own = self.reinforcement(trajectories, policy)
-        return self.imitation(trajectories, policy) if trajectories.n <= self.switch else own
+        learner_costs = self.reinforcement(trajectories, policy)
+        return self.imitation(trajectories, policy) if trajectories.n <= self.switch else learner_costs
 
 
-def sample_switch_iteration(least: int, most: int, power: float, seed: int) -> int:
-    """N_I, drawn from N_m = `least` … N_M = `most`, each n with a probability ∝ n^d, where d = `power`."""
-    n = np.arange(least, most + 1)
-    chance = (n / most) ** power
+def sample_switch_iteration(minimum: int, maximum: int, power: float, seed: int) -> int:
+    """Sample N_I from N_m = `minimum` … N_M = `maximum`, with probability ∝ n^d where d = `power`."""
+    n = np.arange(minimum, maximum + 1)
+    weights = (n / maximum) ** power
     generator = np.random.default_rng(int(derive_seeds(seed, SeedPurpose.SWITCH, 0, 1)[0]))
-    return int(generator.choice(n, p=chance / chance.sum()))
+    return int(generator.choice(n, p=weights / weights.sum()))
 
 
 @dataclass(frozen=True)
 class ReinforcementSettings(Settings, ABC):
-    """What follows the imitation."""
+    """Base class of the settings of the reinforcement learning that follows imitation."""
 
     @abstractmethod
-    def get_feedback(self, asked: Feedback) -> Feedback:
-        """What can be told to the end, if it begins with an oracle that tells this."""
+    def get_feedback(self, feedback: Feedback) -> Feedback:
+        """Return the feedback that is available in all iterations.
+
+        Args:
+            feedback: feedback of the imitation oracle.
+
+        Returns:
+            The feedback that imitation and reinforcement have in common.
+        """
 
     @abstractmethod
     def build(self, imitation: Oracle, seed: int) -> Oracle:
-        """The oracle that begins with this one; what is random in it comes from the seed."""
+        """Build the oracle that starts with imitation.
+
+        Args:
+            imitation: oracle of the imitation phase.
+            seed: seed of the run, from which the switch is drawn.
+
+        Returns:
+            The oracle for all iterations.
+        """
 
 
 @dataclass(frozen=True)
 class NoReinforcementSettings(ReinforcementSettings):
-    """Nothing: the expert is asked to the end."""
+    """No reinforcement: the expert is queried in all iterations."""
 
     name = "none"
 
-    def get_feedback(self, asked: Feedback) -> Feedback:
-        return asked
+    def get_feedback(self, feedback: Feedback) -> Feedback:
+        return feedback
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
         return imitation
@@ -73,30 +94,31 @@ class NoReinforcementSettings(ReinforcementSettings):
 
 @dataclass(frozen=True)
 class SwitchSettings(ReinforcementSettings):
-    """The learner's own costs, from an iteration on that is drawn at random."""
+    """The learner's own costs, from a randomly drawn iteration on."""
 
-    imitation_min: int = setting(0, "N_m, the iterations of imitation at least; 0: half of the most.", COUNT)
+    imitation_min: int = setting(0, "N_m, least number of iterations of imitation; 0: half of N_M.", COUNT)
     imitation_max: int = setting(
-        0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", COUNT
+        0, "N_M, largest number; 0: twice --imitation-min if set, else a tenth of all, from 1 to 10.", COUNT
     )
-    imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NON_NEGATIVE)
+    imitation_power: float = setting(3.0, "d: imitation lasts n iterations with probability ~ n^d.", NON_NEGATIVE)
 
     @abstractmethod
     def make_learner_cost_oracle(self) -> Oracle:
-        """The oracle of the learner's own costs."""
+        """Return the oracle of the learner's own costs."""
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         tenth = iterations // 10 if iterations else 10
-        most = self.imitation_max or 2 * self.imitation_min or max(1, min(10, tenth))
-        return replace(self, imitation_max=most, imitation_min=self.imitation_min or (most + 1) // 2)
+        maximum = self.imitation_max or 2 * self.imitation_min or max(1, min(10, tenth))
+        return replace(self, imitation_max=maximum, imitation_min=self.imitation_min or (maximum + 1) // 2)
 
     def check(self, chosen: SelectedComponents) -> None:
-        least = self.imitation_min
-        most = self.imitation_max
-        check_setting(1 <= least <= most, "imitation_min", least, f"between 1 and --imitation-max, which is {most}")
+        minimum = self.imitation_min
+        maximum = self.imitation_max
+        rule = f"between 1 and --imitation-max, which is {maximum}"
+        check_setting(1 <= minimum <= maximum, "imitation_min", minimum, rule)
 
-    def get_feedback(self, asked: Feedback) -> Feedback:
-        return asked if asked is Feedback.BEST_ACTION else Feedback.TAKEN_ACTION
+    def get_feedback(self, feedback: Feedback) -> Feedback:
+        return feedback if feedback is Feedback.BEST_ACTION else Feedback.TAKEN_ACTION
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
         switch = sample_switch_iteration(self.imitation_min, self.imitation_max, self.imitation_power, seed)
@@ -105,7 +127,7 @@ class SwitchSettings(ReinforcementSettings):
 
 @dataclass(frozen=True)
 class SwitchToRewardToGoSettings(SwitchSettings):
-    """What the learner itself paid, less what the other trajectories did."""
+    """The learner's own reward-to-go, relative to the other trajectories."""
 
     name = "reward-to-go"
 
@@ -115,7 +137,7 @@ class SwitchToRewardToGoSettings(SwitchSettings):
 
 @dataclass(frozen=True)
 class SwitchToCriticSettings(GaeSettings, SwitchSettings):
-    """What the learner itself paid, against a learned critic."""
+    """The learner's own costs, relative to a learned critic."""
 
     name = "critic"
 

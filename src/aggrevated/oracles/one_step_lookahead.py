@@ -1,4 +1,4 @@
-"""Q* of every action of a finite set from the expert's critic: each is taken once in the simulator, then V* stands."""
+"""Q* of every discrete action from the expert's critic: one simulator step per action, then V*."""
 
 from __future__ import annotations
 
@@ -24,10 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LookaheadOracle:
-    """c(s_t, a) + γ V*(s′) for every legal a, [K, T, A], of others 0: one simulator step for each.
+    """Oracle of c(s_t, a) + γ V*(s′) for every legal action, [K, T, A], from one simulator step each.
 
-    V* is 0 where an action ends the episode, and after the last step before the horizon. All actions of a state are
-    taken from one snapshot, and so with the same luck.
+    The values of illegal actions are 0.
+    V* is 0 where an action ends the episode, and after the last step before the horizon. All actions of a
+    state start from one snapshot with the same random numbers.
+
+    Args:
+        simulator: simulator with discrete actions.
+        expert: expert with V*.
     """
 
     simulator: Simulator
@@ -39,32 +44,32 @@ class LookaheadOracle:
         check_expert_has(self.expert, "v")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        assert isinstance(self.simulator.action_space, Discrete), "there are infinitely many actions"
+        assert isinstance(self.simulator.action_space, Discrete), "vector actions cannot be enumerated"
         k, t = np.nonzero(trajectories.mask)
-        allowed = np.ones((len(k), int(self.simulator.action_space.n)), bool)
+        legal = np.ones((len(k), int(self.simulator.action_space.n)), bool)
         if trajectories.action_mask.shape[2]:
-            allowed = trajectories.action_mask[k, t]
-        row, action = np.nonzero(allowed)
+            legal = trajectories.action_mask[k, t]
+        row, action = np.nonzero(legal)
         simulated = -count_replayed_steps(self.simulator)
         with add_error_position(trajectories.seeds[k[row]]):
-            ahead = self._compute_lookahead_costs(trajectories.states[k, t][row], action, t[row])
+            costs = self._compute_lookahead_costs(trajectories.states[k, t][row], action, t[row])
         simulated += len(row) + count_replayed_steps(self.simulator)
-        q = np.zeros(allowed.shape)
-        q[row, action] = ahead
-        sound: Array = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
+        q = np.zeros(legal.shape)
+        q[row, action] = costs
+        is_finite: Array = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
         values = np.zeros((*trajectories.mask.shape, q.shape[1]), np.float32)
         known = trajectories.mask.copy()
-        values[k, t] = np.where(sound[:, None], q, 0.0)
-        known[k, t] = sound
+        values[k, t] = np.where(is_finite[:, None], q, 0.0)
+        known[k, t] = is_finite
         weight, lost = query_weights(include_expert_steps(trajectories), known)
-        return CostToGo(values, weight, len(k), simulated, int((~sound).sum()), lost)
+        return CostToGo(values, weight, len(k), simulated, int((~is_finite).sum()), lost)
 
     def _compute_lookahead_costs(self, states: Array, actions: Array, times: Array) -> Array:
-        """[n] what it costs to take these actions and then to be where they lead; NaN where that diverged."""
+        """Return c + γ V*(s′) [n] of the actions; NaN where the simulation diverged."""
         following, costs, done = step_and_check(self.simulator, states, actions)
-        on = np.flatnonzero(~done & (times + 1 < self.simulator.horizon))
+        live = np.flatnonzero(~done & (times + 1 < self.simulator.horizon))
         q = np.where(np.isfinite(costs), costs, np.nan).astype(np.float64)
-        if len(on):
-            with add_error_position(rows=on):
-                q[on] += get_discount(self.expert) * query_state_values(self.expert, following[on])
+        if len(live):
+            with add_error_position(rows=live):
+                q[live] += get_discount(self.expert) * query_state_values(self.expert, following[live])
         return q

@@ -1,4 +1,4 @@
-"""Q* of an action from an expert that is asked about it, such as the critic of a SAC or a TD3."""
+"""Q* of single actions from an expert's critic, such as that of SAC or TD3."""
 
 from __future__ import annotations
 
@@ -30,9 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StateActionQOracle:
-    """Q*(s_t, a_t), [K, T]; with `advantage` less Q*(s_t, π*(s_t)), so that the critic's own level cancels.
+    """Oracle of Q*(s_t, a_t), [K, T], from one query of the expert's critic per step.
 
-    The steps that π* took itself are left out.
+    The advantage Q*(s_t, a_t) − Q*(s_t, π*(s_t)) takes one query more, and the critic's offset cancels. Steps
+    that π* took have weight 0.
+
+    Args:
+        expert: expert with Q*(s, a).
+        actions: action space of the simulator.
+        advantage: subtract Q* of the expert's action.
     """
 
     expert: StateActionQExpert
@@ -50,15 +56,20 @@ class StateActionQOracle:
         with add_trajectory_to_errors(trajectories):
             q = query_state_action_q(self.expert, states, trajectories.actions[mask])
         if self.advantage:
-            own = query_expert_actions(self.expert, trajectories, self.actions)[mask]
+            expert_actions = query_expert_actions(self.expert, trajectories, self.actions)[mask]
             with add_trajectory_to_errors(trajectories):
-                q = q - query_state_action_q(self.expert, states, own)
+                q = q - query_state_action_q(self.expert, states, expert_actions)
         return CostToGo(scatter_to_steps(trajectories, q), weight, queries=trajectories.steps, advantage=self.advantage)
 
 
 @dataclass(frozen=True)
 class PerActionQOracle:
-    """Q*(s_t, a) for all a of a finite set, [K, T, A]: the expert is asked about each."""
+    """Oracle of Q*(s_t, a) for all discrete actions, [K, T, A], with one query per action.
+
+    Args:
+        expert: expert with Q*(s, a).
+        actions: discrete action space of the simulator.
+    """
 
     expert: StateActionQExpert
     actions: Discrete
@@ -77,7 +88,7 @@ class PerActionQOracle:
 
 @dataclass(frozen=True)
 class StateActionQSettings(CostOracleSettings):
-    """Q* of the actions that the expert is asked about: the one taken, or each of a finite set."""
+    """Q* from the expert's Q*(s, a): of every discrete action, or of the vector action taken."""
 
     name = "state-action-q"
 
@@ -89,5 +100,5 @@ class StateActionQSettings(CostOracleSettings):
             raise self.make_missing_capability_error(expert, "q_of")
         if not isinstance(simulator.action_space, Discrete):
             return StateActionQOracle(expert, simulator.action_space, self.advantage)
-        every = PerActionQOracle(expert, simulator.action_space)
-        return AdvantageOracle(every) if self.advantage else every
+        oracle = PerActionQOracle(expert, simulator.action_space)
+        return AdvantageOracle(oracle) if self.advantage else oracle

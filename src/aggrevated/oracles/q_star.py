@@ -1,4 +1,4 @@
-"""Q* of every action from an expert that knows it, such as a trained Q-network."""
+"""Q* of every discrete action from an expert with Q*(s, ·), such as a trained Q-network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QStarOracle:
-    """Q*(s_t, a) for all a, [K, T, A]. The expert is asked once, about the live states of the whole batch."""
+    """Oracle of Q*(s_t, a) for all actions, [K, T, A], from one query of the expert with all visited states.
+
+    Args:
+        expert: expert with Q*(s, ·).
+    """
 
     expert: DiscreteQExpert
     is_per_trajectory: ClassVar[bool] = True
@@ -39,13 +43,14 @@ class QStarOracle:
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         with add_trajectory_to_errors(trajectories):
-            values = scatter_to_steps(trajectories, query_q_values(self.expert, trajectories.states[trajectories.mask]))
+            q = query_q_values(self.expert, trajectories.states[trajectories.mask])
+            values = scatter_to_steps(trajectories, q)
         return CostToGo(values, trajectories.mask.astype("float32"), queries=trajectories.steps)
 
 
 @dataclass(frozen=True)
 class QStarSettings(CostOracleSettings):
-    """Q* of every action, from an expert that knows it."""
+    """Q* of every action from an expert with Q*(s, ·)."""
 
     name = "q-star"
 
@@ -54,9 +59,7 @@ class QStarSettings(CostOracleSettings):
 
     def check(self, chosen: SelectedComponents) -> None:
         if not chosen.has_discrete_actions:
-            raise UsageError(
-                f"the oracle {self.name} tells Q* of every action, and there are infinitely many; choose another"
-            )
+            raise UsageError(f"the oracle {self.name} needs discrete actions, not vectors; choose another --oracle")
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, DiscreteQExpert):

@@ -1,4 +1,4 @@
-"""The learner's own realised cost-to-go: with it the same loop is REINFORCE or TNPG."""
+"""The learner's own reward-to-go: with it Algorithm 1 is REINFORCE or TNPG."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RewardToGoOracle:
-    """Σ_{i ≥ t} c_i, [K, T]: what happened after (s_t, a_t) in this very trajectory. No expert is asked."""
+    """Oracle of the observed costs Σ_{i ≥ t} c_i, [K, T]; the expert is not queried."""
 
     is_per_trajectory: ClassVar[bool] = True
 
@@ -31,7 +31,7 @@ class RewardToGoOracle:
 
 @dataclass(frozen=True)
 class RewardToGoSettings(CostOracleSettings):
-    """What the learner itself paid; the expert is not asked."""
+    """The learner's own reward-to-go; the expert is not queried."""
 
     name = "reward-to-go"
 

@@ -1,6 +1,6 @@
-"""Truncated horizon: the learner's own costs for k steps, then V*. THOR (Sun, Bagnell and Boots, 2018).
+"""Truncated horizon: the learner's own costs for k steps, then V*, as in THOR (Sun, Bagnell and Boots, 2018).
 
-k = 1 is AggreVaTeD with a critic; k = H is reinforcement learning, with V* as its baseline.
+k = 1 is AggreVaTeD with a critic; k = H is reinforcement learning with V* as baseline.
 """
 
 from __future__ import annotations
@@ -33,10 +33,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TruncatedHorizonOracle:
-    """Σ_{i<k} γ^i c_{t+i} + γ^k V*(s_{t+k}), [K, T]; with `advantage` less V*(s_t).
+    """Oracle of Σ_{i<k} γ^i c_{t+i} + γ^k V*(s_{t+k}), [K, T], less V*(s_t) for the advantage.
 
-    That is the sum of k shaped costs c + γ V*(s') − V*(s). After an episode that ended early V* is 0. Where one that
-    ran to the horizon led is not on record: sums end at its last state, with V* of that, and its last step is left out.
+    The advantage is the sum of k shaped costs c + γ V*(s') − V*(s). V* is 0 after an episode that ended
+    early. The state after the horizon is not recorded: sums end with V* of the last state, and the last step
+    has weight 0.
+
+    Args:
+        expert: expert with V* or Q*(s, ·).
+        k: number of the learner's own steps before V*.
+        advantage: subtract V*(s_t).
     """
 
     expert: StateValueExpert | DiscreteQExpert
@@ -50,20 +56,19 @@ class TruncatedHorizonOracle:
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         v = query_v_star(self.expert, trajectories)
         last = trajectories.horizon - 1
-        ahead = v
+        q = v
         for _ in range(min(self.k, v.shape[1])):
-            following = np.pad(ahead[:, 1:], ((0, 0), (0, 1)))
-            ahead = trajectories.costs + get_discount(self.expert) * following
-            ahead[:, last:] = v[:, last:]
-        values = (ahead - (v if self.advantage else 0.0)) * trajectories.mask
+            following = np.pad(q[:, 1:], ((0, 0), (0, 1)))
+            q = trajectories.costs + get_discount(self.expert) * following
+            q[:, last:] = v[:, last:]
+        values = (q - (v if self.advantage else 0.0)) * trajectories.mask
         weight = trajectories.by_learner.astype(np.float32)
         weight[:, last:] = 0.0
-        told = values.astype(np.float32)
-        return CostToGo(told, weight, queries=trajectories.steps, advantage=self.advantage)
+        return CostToGo(values.astype(np.float32), weight, queries=trajectories.steps, advantage=self.advantage)
 
 
 def query_v_star(expert: StateValueExpert | DiscreteQExpert, trajectories: Trajectories) -> Array:
-    """V*(s_t), [K, T], 0 where no step was taken; of an expert without a critic it is the least of the legal Q*."""
+    """Return V*(s_t) [K, T], or the minimum of the legal Q* without a critic; 0 where no step was taken."""
     states = trajectories.states[trajectories.mask]
     mask = trajectories.mask
     with add_trajectory_to_errors(trajectories):
@@ -71,10 +76,9 @@ def query_v_star(expert: StateValueExpert | DiscreteQExpert, trajectories: Traje
             v = np.zeros(mask.shape)
             v[mask] = query_state_values(expert, states)
             return v
-        least: Array = min_cost(
-            scatter_to_steps(trajectories, query_q_values(expert, states)), trajectories.action_mask
-        )[..., 0]
-    return least.astype(np.float64)
+        q = scatter_to_steps(trajectories, query_q_values(expert, states))
+        minimum: Array = min_cost(q, trajectories.action_mask)[..., 0]
+    return minimum.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class TruncatedHorizonSettings(CostOracleSettings):
     name = "truncated-horizon"
     planning_horizon: int = setting(
         10,
-        "k: after how many steps V* stands for all that follows; from H on it is reinforcement learning.",
+        "k: number of the learner's own steps before V*; k >= H is reinforcement learning.",
         at_least(1),
     )
 

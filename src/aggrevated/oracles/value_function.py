@@ -1,4 +1,4 @@
-"""Q* from the expert's critic, c(s_t, a_t) + γ V*(s_{t+1}): no simulator step, at the price of the critic's errors."""
+"""Q* from the expert's critic, c(s_t, a_t) + γ V*(s_{t+1}): no simulator step, but the critic's errors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValueFunctionOracle:
-    """Q*(s_t, a_t), [K, T]; with `advantage` less V*(s_t).
+    """Oracle of c(s_t, a_t) + γ V*(s_{t+1}), [K, T], less V*(s_t) for the advantage.
 
-    After an episode that ended early V* is 0. The last step of one that ran to the horizon is left out: where it led
-    is not on record.
+    V* is 0 after an episode that ended early. The last step before the horizon has weight 0: its next state
+    is not recorded.
+
+    Args:
+        expert: expert with V*.
+        advantage: subtract V*(s_t).
     """
 
     expert: StateValueExpert
@@ -41,11 +45,11 @@ class ValueFunctionOracle:
 
 @dataclass(frozen=True)
 class ValueFunctionSettings(CostOracleSettings):
-    """Q* from the expert's critic: of every action of a finite set, or of the action taken."""
+    """Q* from the expert's critic: of every discrete action, or of the action taken."""
 
     name = "value-function"
     all_actions: bool = setting(
-        True, "Take every action of a finite set once in the simulator, not only the one taken on record."
+        True, "Simulate one step of every discrete action, instead of using the recorded action only."
     )
 
     def get_feedback(self, finite: bool) -> Feedback:
@@ -59,5 +63,5 @@ class ValueFunctionSettings(CostOracleSettings):
             raise self.make_missing_capability_error(expert, "v")
         if self.get_feedback(isinstance(simulator.action_space, Discrete)) is Feedback.TAKEN_ACTION:
             return ValueFunctionOracle(expert, self.advantage)
-        every = LookaheadOracle(simulator, expert)
-        return AdvantageOracle(every) if self.advantage else every
+        oracle = LookaheadOracle(simulator, expert)
+        return AdvantageOracle(oracle) if self.advantage else oracle

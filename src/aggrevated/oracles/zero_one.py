@@ -1,4 +1,4 @@
-"""What π* would have done instead: with it the loop is DAgger or, on the expert's states, supervised learning."""
+"""Disagreement with the expert's actions, as in DAgger or, on the expert's states, supervised learning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ZeroOneOracle:
-    """0/1 disagreement: 1 for every action but π*(s_t), [K, T, A]."""
+    """Oracle of the 0/1 cost: 1 for every action but π*(s_t), [K, T, A]."""
 
     expert: Expert
     actions: Discrete
@@ -30,14 +30,14 @@ class ZeroOneOracle:
     all_actions: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        chosen = query_expert_actions(self.expert, trajectories, self.actions)[..., None]
-        values = (np.arange(int(self.actions.n)) != chosen) & trajectories.mask[..., None]
+        expert_actions = query_expert_actions(self.expert, trajectories, self.actions)[..., None]
+        values = (np.arange(int(self.actions.n)) != expert_actions) & trajectories.mask[..., None]
         return CostToGo(values.astype(np.float32), trajectories.mask.astype(np.float32), queries=trajectories.steps)
 
 
 @dataclass(frozen=True)
 class ExpertActionOracle:
-    """Where actions are vectors: π*(s_t) itself, [K, T, A]; that any other is a mistake says nothing there."""
+    """Oracle of the expert's vector actions π*(s_t), [K, T, A], without costs."""
 
     expert: Expert
     actions: Box
@@ -45,12 +45,20 @@ class ExpertActionOracle:
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask.astype(np.float32)
-        chosen = query_expert_actions(self.expert, trajectories, self.actions)
-        return CostToGo(np.zeros_like(mask), mask, queries=trajectories.steps, expert_actions=chosen)
+        expert_actions = query_expert_actions(self.expert, trajectories, self.actions)
+        return CostToGo(np.zeros_like(mask), mask, queries=trajectories.steps, expert_actions=expert_actions)
 
 
 def make_zero_one_oracle(expert: Expert, action_space: Discrete | Box) -> Oracle:
-    """The one that fits the actions."""
+    """Return the oracle of disagreement with the expert that fits the action space.
+
+    Args:
+        expert: π*.
+        action_space: action space of the simulator.
+
+    Returns:
+        An oracle of 0/1 costs for discrete actions, or of the expert's actions for vectors.
+    """
     return (
         ZeroOneOracle(expert, action_space)
         if isinstance(action_space, Discrete)
@@ -59,9 +67,9 @@ def make_zero_one_oracle(expert: Expert, action_space: Discrete | Box) -> Oracle
 
 
 def query_expert_actions(expert: Expert, trajectories: Trajectories, space: Discrete | Box) -> Array:
-    """π*(s_t) wherever a step was taken: [K, T] of a finite set, or float32 [K, T, A].
+    """Return π*(s_t) at all steps taken: integers [K, T] for discrete actions, or float32 [K, T, A].
 
-    π* may depend on t, so it is asked once for each t.
+    π* may depend on t, so it is queried once for each t.
     """
     shape = trajectories.mask.shape
     out = np.zeros(shape, np.int64) if isinstance(space, Discrete) else np.zeros((*shape, *space.shape), np.float32)
@@ -74,7 +82,7 @@ def query_expert_actions(expert: Expert, trajectories: Trajectories, space: Disc
 
 @dataclass(frozen=True)
 class ZeroOneSettings(OracleSettings):
-    """What the expert would have done."""
+    """Disagreement with the expert's action."""
 
     name = "zero-one"
 
