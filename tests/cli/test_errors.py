@@ -137,7 +137,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         ("train cartpole --expert nobody", 2, "no expert 'nobody': give a file, or the name of a shipped expert"),
         ("train cartpole --out /proc/nowhere", 74, "check the path and its permissions"),
         ("resume nowhere", 65, "nowhere is not a run: it has no config.json"),
-        ("evaluate nowhere", 65, "give a folder that 'aggrevated train' made"),
+        ("evaluate nowhere", 65, "pass a folder that 'aggrevated train' made"),
         ("watch nowhere", 65, "nowhere is not a run"),
         ("compare", 2, "compare needs at least one run folder"),
         ("expert train ant", 2, "unknown task 'ant'"),

@@ -65,7 +65,7 @@ def test_run_with_truncated_metrics_resumes_from_its_checkpoints(
     assert seen == []  # nothing was done again
     assert read_weights_digest(run_copy) == read_weights_digest(finished_run)
     assert read_metrics(run_copy) == (read_metrics(finished_run) if left >= 9 else read_metrics(finished_run)[-3:])
-    assert len(warnings) == 1 and "is shorter than the checkpoint beside it" in warnings[0]
+    assert len(warnings) == 1 and "is shorter than the checkpoint expects" in warnings[0]
 
 
 @pytest.mark.parametrize("finished", [True, False])
@@ -91,7 +91,7 @@ def test_resume_refuses_altered_metrics(run_copy: Path, finished: bool, capsys: 
     rewrite_journal(path, facts)  # sealed again
     if not finished:
         code, sentence = failure(["resume", str(run_copy)], capsys)
-        assert code == 65 and "is not what the checkpoint beside it knows" in sentence
+        assert code == 65 and "does not match the newest checkpoint" in sentence
 
 
 def write_and_read_journal(data: bytes, path: Path) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def test_commands_refuse_the_policy_of_another_run(run_copy: Path, capsys: pytes
     shutil.copy(other.folder / "policy.safetensors", run_copy)
     for command in ("resume", "evaluate"):
         code, sentence = failure([command, str(run_copy)], capsys)
-        assert code == 65 and "does not fit the policy beside it" in sentence
+        assert code == 65 and "does not match policy.safetensors" in sentence
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "empty"])
@@ -147,7 +147,7 @@ def test_run_rewrites_a_damaged_policy(finished_run: Path, run_copy: Path, damag
         == read_weights_digest(finished_run)
         == read_weights_digest(run_copy)
     )
-    assert damage == "remove" or "made again from the last checkpoint" in warnings[0]
+    assert damage == "remove" or "restored from the last checkpoint" in warnings[0]
 
 
 def test_run_replaces_a_directory_in_place_of_a_checkpoint(finished_run: Path, run_copy: Path) -> None:
@@ -160,7 +160,7 @@ def test_run_replaces_a_directory_in_place_of_a_checkpoint(finished_run: Path, r
     seen = list[int]()
     fit_run(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == [12] and read_weights_digest(run_copy) == read_weights_digest(finished_run) and newest.is_file()
-    assert "going on from an earlier point" in warnings[0]
+    assert "resuming from an earlier checkpoint" in warnings[0]
 
 
 def test_resume_refuses_a_lock_that_is_a_pipe(run_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +204,7 @@ def test_run_create_lets_one_of_two_concurrent_callers_win(tmp_path: Path, monke
         thread.join()
     winners = [one for one in outcomes if isinstance(one, int)]
     assert len(winners) == 1 and Run.open(tmp_path / "run").config.loop.seed == winners[0]
-    assert any("exists already: go on with 'aggrevated resume" in str(one) for one in outcomes)
+    assert any("exists already: resume it with 'aggrevated resume" in str(one) for one in outcomes)
 
 
 def test_resume_creates_trials_that_never_began(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,7 +212,7 @@ def test_resume_creates_trials_that_never_began(tmp_path: Path, capsys: pytest.C
     folder = tmp_path / "runs"
     expected = [fit_run(run).weights_sha256 for run in create_trials(folder, config, 3)]
     shutil.rmtree(folder / "trial-02")
-    with pytest.raises(DataError, match="trial-02 has not begun; finish it with 'aggrevated resume"):
+    with pytest.raises(DataError, match="trial-02 has not started; finish it with 'aggrevated resume"):
         list_runs(folder)
     result = json.loads(said(["resume", str(folder), "--json"], capsys))
     assert result["weights_sha256"] == expected and len(list_runs(folder)) == 3
@@ -255,7 +255,7 @@ def test_run_refuses_metrics_of_another_run(run_copy: Path, tmp_path: Path) -> N
     fit_run(other)
     rows = (other.folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     (run_copy / "metrics.jsonl").write_bytes(b"".join(rows[:9]))
-    with pytest.raises(DataError, match="is not what the checkpoint beside it knows"):
+    with pytest.raises(DataError, match="does not match the newest checkpoint"):
         fit_run(Run.open(run_copy))
 
 

@@ -256,7 +256,7 @@ def test_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
     facts = Sweep.open(tmp_path).to_dict()
     other = compute_numerics_fingerprint() | {"torch": "1.0"}
     save_checksummed_json(tmp_path / "sweep.json", facts | {"numerics": other})
-    with pytest.raises(DataError, match=r"was begun with torch 1.0 .*'aggrevated resume .* --ignore-numerics'"):
+    with pytest.raises(DataError, match=r"was started with torch 1.0 .*'aggrevated resume .* --ignore-numerics'"):
         Sweep.open(tmp_path)
     assert len(run_to_end(Sweep.open(tmp_path, ignore_numerics=True))) == 2
     for broken in ({"version": "0.1.0"}, {"asked": {}}, {"asked": facts["asked"] | {"varied": ["nothing"]}}):

@@ -360,7 +360,7 @@ def test_stalled_run_warns_once_even_if_interrupted_and_resumed(
 ) -> None:
     monkeypatch.setattr(RandomStartSettings, "begin", make_policy_prefer_left)
     with pytest.warns(
-        UserWarning, match="learning has died, sure and wrong: .* --update exponentiated has no step size"
+        UserWarning, match="learning has stalled, sure and wrong: .* --update exponentiated has no step size"
     ) as told:
         whole = train("cartpole", update="regular", out=tmp_path / "whole", iterations=9, **FEW)
     assert len(told) == 1
@@ -395,4 +395,4 @@ def test_train_command_prints_the_stall_warning_on_standard_error(
     out = tmp_path / "run"
     main(["train", "cartpole", "--update", "regular", "--iterations", "7", "--out", str(out), "--json", *given])
     said = capsys.readouterr()
-    assert said.err.count("learning has died") == 1 and '"stalled_iterations": ' in said.out
+    assert said.err.count("learning has stalled") == 1 and '"stalled_iterations": ' in said.out

@@ -136,17 +136,17 @@ def test_extend_limits_refuses_less_and_limits_that_change_nothing(tmp_path: Pat
         extend_limits(run, budget=900)
     with pytest.raises(UsageError, match=rf"--queries is 7, but must be at least the {result.oracle_queries:,} of"):
         extend_limits(run, queries=7)
-    with pytest.raises(UsageError, match=r"has ended by --budget 1000; give more of that, too"):
+    with pytest.raises(UsageError, match=r"has ended by --budget 1000; pass a higher --budget, too"):
         extend_limits(run, iterations=500)
     fixed, _ = create_and_run(tmp_path / "fixed", make_small_config(update="regular"))
-    with pytest.raises(UsageError, match=r"has ended by --iterations 6; give more of that, too"):
+    with pytest.raises(UsageError, match=r"has ended by --iterations 6; pass a higher --iterations, too"):
         extend_limits(fixed, budget=100_000)
     assert fit_run(extend_limits(fixed, budget=100_000, iterations=8)).iterations == 8
 
 
 def test_run_refuses_a_query_limit_when_the_oracle_makes_no_queries(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", make_limited_config("reinforce", queries=100))
-    with pytest.raises(UsageError, match=r"took no questions to the oracle: --queries alone will not end it"):
+    with pytest.raises(UsageError, match=r"took no questions to the oracle: --queries alone will not end the run"):
         fit_run(run)
     assert fit_run(extend_limits(Run.open(run.folder), iterations=3)).iterations == 3
 

@@ -50,7 +50,7 @@ def test_model_card_has_task_expert_scores_and_command(run):
     assert "--seed 7" in card["command"] and "--method dagger" in card["command"]
     text = make_model_card(run)
     assert text.startswith("# A policy for ") and card["command"] in text and "DAgger" in text
-    assert f"{card['test_return']:.4g} ± {card['test_standard_error']:.2g} (it)" in text
+    assert f"{card['test_return']:.4g} ± {card['test_standard_error']:.2g} (policy)" in text
 
 
 def test_model_card_of_an_unfinished_run_says_so(run, tmp_path):

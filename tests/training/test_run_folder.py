@@ -220,7 +220,7 @@ def test_run_skips_damaged_checkpoints_with_a_warning(tmp_path: Path, damage: st
     again = fit_run(run, warn=sentences.append)
     assert again.weights_sha256 == expected.weights_sha256
     assert sum(" is damaged" in sentence for sentence in sentences) == count
-    assert any("starting it over" in sentence for sentence in sentences) == (count == 3)
+    assert any("restarting the run" in sentence for sentence in sentences) == (count == 3)
 
 
 def test_run_repairs_a_truncated_metrics_file(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_run_refuses_a_changed_config(tmp_path: Path, update: str, own: dict[str
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
             fit_run(changed)
         assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
-    with pytest.raises(DataError, match="does not fit the policy beside it"):
+    with pytest.raises(DataError, match="does not match policy.safetensors"):
         _ = replace(run, config=run.config.with_settings(hidden=(32,))).policy
 
 
@@ -259,11 +259,11 @@ def test_run_of_another_machine_is_refused_without_ignore_numerics(
             "aggrevated.training.session.compute_numerics_fingerprint", lambda: compute_numerics_fingerprint() | there
         )
         stop_after(run, 3)
-    with pytest.raises(DataError, match=f"was begun with {words}.*--ignore-numerics"):
+    with pytest.raises(DataError, match=f"was started with {words}.*--ignore-numerics"):
         fit_run(run)
     said: list[str] = []
     fit_run(run, warn=said.append, ignore_numerics=True)
-    assert len(said) == 1 and "would not end with the bits" in said[0]
+    assert len(said) == 1 and "would have other bits" in said[0]
     fit_run(Run.open(run.folder))  # which has ended here
 
 

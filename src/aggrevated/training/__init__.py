@@ -1,1 +1,1 @@
-"""A run is a folder: config.json, metrics.jsonl, checkpoints/, policy.safetensors, result.json, curve.png and .svg."""
+"""Runs: folders with config.json, metrics.jsonl, checkpoints/, policy.safetensors, result.json and curve.png/.svg."""

@@ -1,4 +1,4 @@
-"""The end of a run: its best policy is tested and its curve drawn; and a run is evaluated again."""
+"""Test of a run's best policy: at the end of the run, and again at any time after."""
 
 from __future__ import annotations
 
@@ -22,79 +22,88 @@ from aggrevated.validation import as_validation_score
 
 
 def evaluate_run(run: Run, how: EvaluationSettings) -> Evaluation:
-    """The score of the run's chosen policy, measured anew, and nothing of what was measured before."""
+    """Measure the score of a run's best policy again, without using any earlier measurement.
+
+    Args:
+        run: The run.
+        how: What is measured, for example on how many episodes of which seeds.
+
+    Returns:
+        The score, with the names of task, method and update and the digest of the weights.
+    """
     config = run.config
     policy = run.policy
     weights = storage.digest_tensors(policy.state_dict())
     with single_thread():
         score = how.measure(config.problem, policy)
-    whose = {"task": config.task.name, "method": config.method, "update": config.update.name}
-    return Evaluation(**whose, seed=config.loop.seed, run=str(run.folder), weights_sha256=weights, more=score)
+    names = {"task": config.task.name, "method": config.method, "update": config.update.name}
+    return Evaluation(**names, seed=config.loop.seed, run=str(run.folder), weights_sha256=weights, more=score)
 
 
-def finish_run(sitting: TrainingSession, say: Callable[[str], None] = ignore_message) -> Result:
-    """Test the chosen policy on what it was not chosen by, and write result.json."""
-    run = sitting.run
-    learner = sitting.inputs.learner
+def finish_run(session: TrainingSession, say: Callable[[str], None] = ignore_message) -> Result:
+    """Test the best policy on data that did not select it, plot the learning curve, and write result.json."""
+    run = session.run
+    learner = session.inputs.learner
     learner.policy.load_state_dict(learner.best.weights or {})
-    test: Any = sitting.inputs.problem.test
+    test: Any = session.inputs.problem.test
     test = test.with_training_cost(count_expert_queries(learner)) if hasattr(test, "with_training_cost") else test
     if hasattr(test, "notice") and (notice := test.notice()):
         say(notice)
     score = test(learner.policy)
-    same = validate_expert(sitting.inputs.problem)
-    note = describe_unimproved_start(sitting, same)
-    result = replace(make_partial_result(sitting), more=score.to_dict() | ({"note": note} if note else {}))
+    expert_return = validate_expert(session.inputs.problem)
+    note = describe_unimproved_start(session, expert_return)
+    result = replace(make_partial_result(session), more=score.to_dict() | ({"note": note} if note else {}))
     if note:
         say(note)
-    plot_learning_curve(
-        run, result, *((score.expert_return, "expert in the test") if same is None else (same, "expert"))
-    )
+    reference = (score.expert_return, "expert in the test") if expert_return is None else (expert_return, "expert")
+    plot_learning_curve(run, result, *reference)
     storage.save_checksummed_json(run.folder / RESULT, result.to_dict())
     return result
 
 
 def count_expert_queries(learner: Learner) -> int:
-    """How often π* was asked in training, about: by the start, in roll-outs, and as who knows better."""
+    """Return about how often π* was queried in training: by the start, in roll-outs and by the oracle."""
     return learner.start_simulator_steps + learner.oracle_steps + learner.oracle_queries
 
 
-def describe_unimproved_start(sitting: TrainingSession, expert: float | None) -> str:
-    """That a supervised start, or a clone of demonstrations, is better on validation than what was learned, if so."""
-    learner = sitting.inputs.learner
-    config = sitting.run.config
-    found = list[str]()
+def describe_unimproved_start(session: TrainingSession, expert_return: float | None) -> str:
+    """Return a note if the start, or a clone of demonstrations, beats the learned policies on validation."""
+    learner = session.inputs.learner
+    config = session.run.config
+    notes = list[str]()
     best = learner.best
     if config.start.name != "random" and best.n == 0 < learner.n:
-        found.append(
+        notes.append(
             f"no policy that was learned did better on validation than the first, of the {config.start.name} start, "
             f"with {best.initial_return:.4g}: that one was chosen"
         )
-    if expert is not None and isinstance(sitting.inputs.problem.expert, BehaviorClone) and expert > best.best_return:
-        found.append(
-            f"the clone of the demonstrations does better on validation, {expert:.4g}, than the chosen policy, "
+    is_clone = isinstance(session.inputs.problem.expert, BehaviorClone)
+    if expert_return is not None and is_clone and expert_return > best.best_return:
+        notes.append(
+            f"the clone of the demonstrations does better on validation, {expert_return:.4g}, than the chosen policy, "
             f"{best.best_return:.4g}"
         )
-    return "; ".join(found)
+    return "; ".join(notes)
 
 
-def validate_expert(world: Problem) -> float | None:
-    """What π* gets on what the policies were chosen by; None where that would take long, or cannot be told."""
-    validate: Any = world.validate
+def validate_expert(problem: Problem) -> float | None:
+    """Return the validation score of π*; None where it would take long or cannot be measured."""
+    validate: Any = problem.validate
     try:
-        return as_validation_score(validate(world.expert)).value if world.validates_expert else None
-    except DataError:  # too many of few episodes diverged: no reason to lose a run that has ended
+        return as_validation_score(validate(problem.expert)).value if problem.validates_expert else None
+    except DataError:  # too many episodes diverged: a run that has ended is not discarded for that
         return None
 
 
-def plot_learning_curve(run: Run, result: Result, expert: float, whose: str) -> None:
-    """curve.png and curve.svg: what every run leaves to look at."""
+def plot_learning_curve(run: Run, result: Result, expert_return: float, expert_label: str) -> None:
+    """Write curve.png and curve.svg to the run folder."""
     from aggrevated.plots.learning_curves import plot_run_curve
 
     config = run.config
-    lines = run.metrics()
-    current = [result.initial_return, *(line.current_return for line in lines)]
-    best = [result.initial_return, *(line.best_return for line in lines)]
+    metrics = run.metrics()
+    current = [result.initial_return, *(line.current_return for line in metrics)]
+    best = [result.initial_return, *(line.best_return for line in metrics)]
     title = f"{config.task.title}: {run.label}, seed {config.loop.seed}"
-    episodes = [n * config.loop.trajectories for n in (0, *(line.iteration for line in lines))]
-    plot_run_curve(episodes, current, best, expert, title, run.folder / "curve", config.problem.metric_name, whose)
+    episodes = [n * config.loop.trajectories for n in (0, *(line.iteration for line in metrics))]
+    metric = config.problem.metric_name
+    plot_run_curve(episodes, current, best, expert_return, title, run.folder / "curve", metric, expert_label)

@@ -1,4 +1,4 @@
-"""A policy's card: what it is, from whom it learned, how good it is, and the command that makes it again."""
+"""Model card of a policy: task, expert, scores, cost of training, and the command that reproduces it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEASURED_FIELDS = ("test_return", "test_standard_error", "expert_return", "exper
 
 
 class DescribableRun(Protocol):
-    """What a card is written from: a run in its folder."""
+    """A run in its folder, from which a model card is made."""
 
     @property
     def config(self) -> Config: ...
@@ -30,10 +30,10 @@ class DescribableRun(Protocol):
 
 
 def make_policy_metadata(run: DescribableRun) -> JsonDict:
-    """For JSON; what is not known before a run has ended is missing."""
+    """Return the model card for JSON; without the test's scores if the run has not ended."""
     config = run.config
-    ended = run.result()
-    result = ended or run.load_partial_result()
+    final_result = run.result()
+    result = final_result or run.load_partial_result()
     simulator = getattr(config.problem, "simulator", None)
     return {
         "task": config.task.name,
@@ -44,7 +44,7 @@ def make_policy_metadata(run: DescribableRun) -> JsonDict:
         "policy": config.policy.name,
         "seed": config.loop.seed,
         "iterations": result.iterations,
-        "ended": ended is not None,
+        "ended": final_result is not None,
         "validation_return": result.best_return,
         **{name: result.more[name] for name in MEASURED_FIELDS if name in result.more},
         "simulator_steps": result.simulator_steps,
@@ -57,101 +57,108 @@ def make_policy_metadata(run: DescribableRun) -> JsonDict:
 
 
 def make_model_card(run: DescribableRun) -> str:
-    """The same in Markdown, for people."""
+    """Return the model card in Markdown."""
     card = make_policy_metadata(run)
-    good = [format_return("it", card["test_return"], card.get("test_standard_error"))] if "test_return" in card else []
-    good += [format_return("its expert", card["expert_return"], card.get("expert_standard_error"))] if good else []
-    measured = ", ".join(good) or f"{card['validation_return']:.4g} on validation; the run has not ended"
+    scores = []
+    if "test_return" in card:
+        scores = [
+            format_return("policy", card["test_return"], card.get("test_standard_error")),
+            format_return("expert", card["expert_return"], card.get("expert_standard_error")),
+        ]
+    measured = ", ".join(scores) or f"{card['validation_return']:.4g} on validation; the run has not ended"
     name = run.config.problem.metric_name
     lines = [
         f"# A policy for {run.config.task.title}",
         "",
-        f"- **What:** a policy of the kind `{card['policy']}`, for the environment {card['environment']}",
-        f"- **From whom:** the expert {card['expert']}, by {run.config.method_spec.title} with the update "
-        f"`{card['update']}`, "
-        f"{card['iterations']} iterations, seed {card['seed']}",
-        f"- **How good:** mean {name} {measured}",
-        f"- **At what cost:** {card['simulator_steps']:,} simulator steps, {card['oracle_queries']:,} oracle queries",
+        f"- **Policy:** of the kind `{card['policy']}`, for the environment {card['environment']}",
+        f"- **Training:** {run.config.method_spec.title} with the update `{card['update']}`, from the expert "
+        f"{card['expert']}, {card['iterations']} iterations, seed {card['seed']}",
+        f"- **Score:** mean {name} {measured}",
+        f"- **Cost:** {card['simulator_steps']:,} simulator steps, {card['oracle_queries']:,} oracle queries",
         f"- **Weights:** SHA-256 `{card['weights_sha256']}`; settings `{card['settings_sha256']}`",
-        f"- **Made by:** `{card['command']}`, aggrevated {card['version']}",
+        f"- **Command:** `{card['command']}`, aggrevated {card['version']}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def format_return(who: str, mean: float, error: float | None) -> str:
-    """A mean with its standard error, where that is known."""
-    return f"{mean:.4g}{'' if error is None else f' ± {error:.2g}'} ({who})"
+def format_return(label: str, mean: float, standard_error: float | None) -> str:
+    """Return a mean with its standard error, if that is known."""
+    return f"{mean:.4g}{'' if standard_error is None else f' ± {standard_error:.2g}'} ({label})"
 
 
 def get_expert_display_name(config: Config) -> str:
-    """The expert's name; of one from a file the file's, without where it lies."""
-    named = strip_paths(config.settings.get("expert", "")) or config.problem.expert_name
-    return named or str(getattr(config.built_problem.expert, "name", type(config.built_problem.expert).__name__))
+    """Return the expert's name; for an expert from a file, the file's name without its folder."""
+    name = strip_paths(config.settings.get("expert", "")) or config.problem.expert_name
+    return name or str(getattr(config.built_problem.expert, "name", type(config.built_problem.expert).__name__))
 
 
 def format_rerun_command(config: Config) -> str:
-    """What to type to make such a run again: the choices and settings that are not the usual ones.
+    """Return a command that reproduces a run: the components and settings that are not the defaults.
 
-    Where they do not lead to the same settings, it is the file that has them all; where environment or expert are
-    objects that have no name to type, it is a line of Python.
+    If no command leads to the same config, the command names the config file. If environment or expert are objects
+    without a name, it is a line of Python.
     """
     task = find_named_task(config)
     try:
-        given = find_non_default_settings(config, task or strip_task_settings(config))
+        settings = find_non_default_settings(config, task or strip_task_settings(config))
     except AggrevatedError:
         return "aggrevated train --config config.json"
-    if "expert" in given:
-        given["expert"] = strip_paths(given["expert"])
+    if "expert" in settings:
+        settings["expert"] = strip_paths(settings["expert"])
     if task is None:
         words = [repr(config.task.name), f"expert={get_expert_display_name(config)}", f"method={config.method!r}"]
-        words += [f"{name}={value!r}" for name, value in given.items() if name != "expert"]
+        words += [f"{name}={value!r}" for name, value in settings.items() if name != "expert"]
         return f"aggrevated.train({', '.join(words)})"
     words = [f"aggrevated train {shlex.quote(config.task.name)}"]
     words += [] if config.method == "aggrevated" else [f"--method {config.method}"]
-    return " ".join([*words, *(format_option(name, value) for name, value in given.items())])
+    return " ".join([*words, *(format_option(name, value) for name, value in settings.items())])
 
 
 def find_named_task(config: Config) -> Task | None:
-    """The task as its name alone leads to; None where it or its expert was given as an object."""
+    """Return the task that the config's task name leads to; None if environment or expert were given as objects."""
     try:
         task = find_task(config.task.name, trust_code=is_code_trusted(config.task.name, config.problem))
     except AggrevatedError:
         return None
-    own = [
-        (getattr(config.problem, part, None), getattr(task.problem, part, None)) for part in ("given", "make_expert")
+    objects = [
+        (getattr(config.problem, name, None), getattr(task.problem, name, None)) for name in ("given", "make_expert")
     ]
-    return task if type(task.problem) is type(config.problem) and all(a is b for a, b in own) else None
+    same_objects = all(one is other for one, other in objects)
+    return task if type(task.problem) is type(config.problem) and same_objects else None
 
 
 def strip_task_settings(config: Config) -> Task:
-    """The task of a config without the settings that went into it."""
-    world = config.task.problem
-    declared = {
-        name: get_declared_settings(type(world))[name].default for name in world.selection_settings if name != "expert"
-    }
-    return replace(config.task, problem=replace(world, **declared))
+    """Return the task of a config with the defaults of the settings that selected it."""
+    problem = config.task.problem
+    declared = get_declared_settings(type(problem))
+    defaults = {name: declared[name].default for name in problem.selection_settings if name != "expert"}
+    return replace(config.task, problem=replace(problem, **defaults))
 
 
 def find_non_default_settings(config: Config, task: Task) -> dict[str, Any]:
-    """The choices and settings by which the task comes to that config; a `UsageError` where there are none such."""
-    own = {name: getattr(config.problem, name) for name in config.problem.selection_settings}
-    asked = {name: value for name, value in own.items() if value != getattr(task.problem, name)}
-    for name in list(asked):  # what follows by itself is not said
-        less = {other: value for other, value in asked.items() if other != name}
+    """Return the components and settings that lead from the task to the config.
+
+    Raises:
+        UsageError: There are no such settings.
+    """
+    selection = {name: getattr(config.problem, name) for name in config.problem.selection_settings}
+    settings = {name: value for name, value in selection.items() if value != getattr(task.problem, name)}
+    for name in list(settings):  # leave out what follows from the others
+        fewer = {other: value for other, value in settings.items() if other != name}
         with suppress(AggrevatedError):
-            if resolve_config(task, config.method, **less).settings[name] == asked[name]:
-                asked = less
-    for place, option in OPTION_NAMES.items():
-        chosen = getattr(config, place).name
-        if getattr(select_components(task, config.method, asked).config, place).name != chosen:
-            asked[option] = chosen
-    plain = resolve_config(task, config.method, **asked).settings
-    asked |= {name: value for name, value in config.settings.items() if plain.get(name, value) != value}
-    if resolve_config(task, config.method, **asked) != config:
-        raise UsageError("these settings come from elsewhere")
-    return asked
+            if resolve_config(task, config.method, **fewer).settings[name] == settings[name]:
+                settings = fewer
+    for slot, option in OPTION_NAMES.items():
+        component = getattr(config, slot).name
+        if getattr(select_components(task, config.method, settings).config, slot).name != component:
+            settings[option] = component
+    resolved = resolve_config(task, config.method, **settings).settings
+    settings |= {name: value for name, value in config.settings.items() if resolved.get(name, value) != value}
+    if resolve_config(task, config.method, **settings) != config:
+        raise UsageError("no command leads to this config; train with --config config.json")
+    return settings
 
 
 def strip_paths(names: str) -> str:
-    """Names and files with commas between, the files without their folders."""
+    """Return comma-separated names and files, the files without their folders."""
     return ",".join(Path(name).name if Path(name).is_absolute() else name for name in names.split(","))

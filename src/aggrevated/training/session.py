@@ -1,4 +1,4 @@
-"""A training session: a run while it is trained, its checkpoints, and how it is restored."""
+"""Training sessions: the state of a run while it is trained, saved in checkpoints and restored from them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from aggrevated.training.run_folder import (
 )
 
 WarningCallback = Callable[[str], None]
-MIN_CHECKPOINT_INTERVAL = 1.0  # seconds of work that are always worth a checkpoint
-CHECKPOINT_COST_RATIO = 50  # and how many times what a checkpoint takes
+# A checkpoint is due after this many seconds, and this many times the seconds that the last checkpoint took.
+MIN_CHECKPOINT_INTERVAL = 1.0
+CHECKPOINT_COST_RATIO = 50
 
 
 def ignore_message(_: object) -> None:
-    """Say nothing."""
+    """Ignore a message."""
 
 
 @dataclass
 class RunCounters:
-    """What a run counts besides its learner."""
+    """Totals of a run besides those of its learner."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -41,7 +42,7 @@ class RunCounters:
     stalled_iterations: int = 0
 
     def add(self, line: Metrics) -> None:
-        """One more iteration."""
+        """Add an iteration."""
         self.seconds = line.seconds
         self.cpu_seconds = line.cpu_seconds
         self.shortened_iterations += line.step_halvings > 0
@@ -50,132 +51,147 @@ class RunCounters:
 
 @dataclass
 class TrainingSession:
-    """A run while it is run: its parts, and what there is to be kept of it."""
+    """State of a run while it is trained.
+
+    Args:
+        run: The run.
+        inputs: The inputs of the algorithm, among them the learner.
+        monitor: Detects stalled learning.
+        last_checksum: Checksum of the last line of metrics.jsonl.
+        counters: Totals of the run.
+        cost: What the last iteration spent, by the names of the limits.
+        unsaved_metrics: Lines of metrics.jsonl since the last checkpoint.
+        checkpointed_iteration: Iteration of the last checkpoint.
+        checkpointed_at: Time of the last checkpoint, in seconds of `time.perf_counter`.
+        checkpoint_seconds: Seconds that the last checkpoint took.
+    """
 
     run: Run
     inputs: AlgorithmInputs
     monitor: TrainingMonitor
-    last_checksum: str  # of the last line of metrics.jsonl
+    last_checksum: str
     counters: RunCounters = field(default_factory=RunCounters)
-    cost: dict[str, int] = field(default_factory=dict)  # of the last iteration, by the limits on it
-    unsaved_metrics: list[storage.JsonDict] = field(default_factory=list)  # lines since the last checkpoint
-    checkpointed_iteration: int = 0  # the iteration of the last checkpoint
+    cost: dict[str, int] = field(default_factory=dict)
+    unsaved_metrics: list[storage.JsonDict] = field(default_factory=list)
+    checkpointed_iteration: int = 0
     checkpointed_at: float = field(default_factory=time.perf_counter)
     checkpoint_seconds: float = 0.0
 
     @property
     def ended_by(self) -> str:
-        """The setting that ends the run here, if one does."""
+        """Name of the limit that ends the run now; "" if the run continues."""
         learner = self.inputs.learner
         return limits.find_exhausted_limit(self.run.config.loop, learner.n, limits.count_spent(learner), self.cost)
 
     def is_checkpoint_due(self) -> bool:
-        """Whether a checkpoint is: every few iterations, at the last, and where much work would be lost."""
+        """Return whether to save a checkpoint: every few iterations, at the end, and after much work."""
         n = self.inputs.learner.n
         loop = self.run.config.loop
-        since = time.perf_counter() - self.checkpointed_at
-        much = since > max(MIN_CHECKPOINT_INTERVAL, CHECKPOINT_COST_RATIO * self.checkpoint_seconds)
-        return n - self.checkpointed_iteration >= loop.checkpoint_every or bool(self.ended_by) or much
+        elapsed = time.perf_counter() - self.checkpointed_at
+        much_work = elapsed > max(MIN_CHECKPOINT_INTERVAL, CHECKPOINT_COST_RATIO * self.checkpoint_seconds)
+        return n - self.checkpointed_iteration >= loop.checkpoint_every or bool(self.ended_by) or much_work
 
     def save_checkpoint_if_new(self) -> None:
-        """The same, unless it is done."""
+        """Save a checkpoint unless this iteration is saved already."""
         if self.checkpointed_iteration != self.inputs.learner.n:
             self.save_checkpoint()
 
     def save_checkpoint(self) -> None:
-        """Write a checkpoint, and the best policy so far as a file of its own."""
+        """Save a checkpoint, and policy.safetensors."""
         run = self.run
-        setup = self.inputs
-        began = time.perf_counter()
-        facts = {
+        inputs = self.inputs
+        started_at = time.perf_counter()
+        content = {
             "counters": asdict(self.counters),
             "cost": self.cost,
-            "config": run_identity(run.config, setup.problem),
-            "expert_fingerprint": storage.digest_tensors(dict(setup.problem.expert_fingerprint)),
+            "config": run_identity(run.config, inputs.problem),
+            "expert_fingerprint": storage.digest_tensors(dict(inputs.problem.expert_fingerprint)),
             "numerics": compute_numerics_fingerprint(),
             "metrics": {"checksum": self.last_checksum, "lines": self.unsaved_metrics},
         }
-        checkpoint.save_checkpoint(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
+        checkpoint.save_checkpoint(run.folder / CHECKPOINTS, inputs.learner, inputs.oracle, content)
         self.save_best_policy()
-        self.checkpointed_iteration = setup.learner.n
+        self.checkpointed_iteration = inputs.learner.n
         self.unsaved_metrics = []
         self.checkpointed_at = time.perf_counter()
-        self.checkpoint_seconds = self.checkpointed_at - began
+        self.checkpoint_seconds = self.checkpointed_at - started_at
 
     def save_best_policy(self) -> None:
-        """Only the latter."""
+        """Write policy.safetensors only."""
         run = self.run
         best = self.inputs.learner.best
-        known = {
+        metadata = {
             "so_far": make_partial_result(self).to_dict(),
             "config": resume_invariant_settings(run.config),
             "numerics": compute_numerics_fingerprint(),
         }
-        storage.save_checksummed(run.folder / BEST_POLICY_FILE, best.weights or {}, known)
+        storage.save_checksummed(run.folder / BEST_POLICY_FILE, best.weights or {}, metadata)
 
     def validate_last_policy(self) -> None:
-        """Let the last policy be a candidate, where a limit ended the run between two validations.
+        """Validate the last policy if a limit ended the run between two validations.
 
-        No checkpoint knows of it: a run that is made longer is as if it had been that long from the start.
+        The result is not saved in a checkpoint: a run that is extended equals a run with that limit from the start.
         """
-        setup = self.inputs
+        inputs = self.inputs
         learner = self.inputs.learner
         if learner.n % self.run.config.loop.validate_every or learner.best.weights is None:
-            learner.update_best(setup.problem.validate(learner.policy), learner.n)
+            learner.update_best(inputs.problem.validate(learner.policy), learner.n)
 
 
 def restore_or_start(
-    run: Run, setup: AlgorithmInputs, warn: WarningCallback, ignore_numerics: bool = False
+    run: Run, inputs: AlgorithmInputs, warn: WarningCallback, ignore_numerics: bool = False
 ) -> TrainingSession:
-    """Return the session, with learner and oracle where the newest intact checkpoint left them."""
+    """Return the session of a run, with learner and oracle restored from the newest intact checkpoint."""
     storage.remove_temporary_files(run.folder)
     lines = [line.to_dict() for line in run.metrics()]
-    learner = setup.learner
+    learner = inputs.learner
     loop = run.config.loop
     checkpoints = run.folder / CHECKPOINTS
     learner.update = UpdateWithDiagnostics(learner.update)
-    own = run_identity(run.config, setup.problem)
-    habits = storage.digest_tensors(dict(setup.problem.expert_fingerprint))
-    kept = checkpoint.restore_checkpoint(checkpoints, learner, setup.oracle, own, habits, warn)
-    tally = RunCounters(**kept.content["counters"]) if kept is not None else RunCounters()
-    if kept is not None:
-        check_same_numerics(run, kept.content["numerics"], warn, ignore_numerics)
-        lines = kept.restore_lines(lines, run.folder / METRICS, warn)
+    identity = run_identity(run.config, inputs.problem)
+    expert_fingerprint = storage.digest_tensors(dict(inputs.problem.expert_fingerprint))
+    restored = checkpoint.restore_checkpoint(checkpoints, learner, inputs.oracle, identity, expert_fingerprint, warn)
+    counters = RunCounters(**restored.content["counters"]) if restored is not None else RunCounters()
+    if restored is not None:
+        check_same_numerics(run, restored.content["numerics"], warn, ignore_numerics)
+        lines = restored.restore_lines(lines, run.folder / METRICS, warn)
     else:
         if lines or any(checkpoints.glob("*")):
-            warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
+            warn(f"{run.folder} has no usable checkpoint; restarting the run, which gives the same result")
         lines = []
-        cpu_began = time.process_time()
+        cpu_started_at = time.process_time()
         learner.start_simulator_steps, learner.oracle_queries = run.config.start.begin(
-            learner.policy, setup.problem.simulator, setup.problem.expert, loop.seed, loop.trajectories
+            learner.policy, inputs.problem.simulator, inputs.problem.expert, loop.seed, loop.trajectories
         )
         learner.simulator_steps = learner.start_simulator_steps
-        tally.cpu_seconds = round(time.process_time() - cpu_began, 3)
+        counters.cpu_seconds = round(time.process_time() - cpu_started_at, 3)
     records = [Metrics.read(line, run.folder / METRICS) for line in lines]
-    seal = storage.rewrite_journal(run.folder / METRICS, (record.to_dict() for record in records))
-    cost = kept.content["cost"] if kept is not None else {}
-    sitting = TrainingSession(
-        run, setup, TrainingMonitor.replay(records), seal, tally, cost, checkpointed_iteration=learner.n
+    checksum = storage.rewrite_journal(run.folder / METRICS, (record.to_dict() for record in records))
+    cost = restored.content["cost"] if restored is not None else {}
+    session = TrainingSession(
+        run, inputs, TrainingMonitor.replay(records), checksum, counters, cost, checkpointed_iteration=learner.n
     )
-    if kept is not None and seal != kept.content["metrics"]["checksum"]:  # lines are lost for good
-        sitting.unsaved_metrics = kept.content["metrics"]["lines"]
-        sitting.save_checkpoint()
-    return sitting
+    if restored is not None and checksum != restored.content["metrics"]["checksum"]:  # some lines cannot be restored
+        session.unsaved_metrics = restored.content["metrics"]["lines"]
+        session.save_checkpoint()
+    return session
 
 
-def check_same_numerics(run: Run, then: storage.JsonDict, warn: WarningCallback, ignore_numerics: bool) -> None:
-    """A `DataError` where this machine or its packages do not compute as those before; a warning with `anyway`."""
-    if elsewhere := describe_numerics_difference(then, compute_numerics_fingerprint()):
-        sentence = f"{run.folder} was begun with {elsewhere}: it would not end with the bits that it would have there"
+def check_same_numerics(run: Run, saved: storage.JsonDict, warn: WarningCallback, ignore_numerics: bool) -> None:
+    """Raise a `DataError`, or warn, if this machine or its packages do not compute the bits of the run's machine."""
+    if difference := describe_numerics_difference(saved, compute_numerics_fingerprint()):
+        sentence = f"{run.folder} was started with {difference}: its result here would have other bits"
         if not ignore_numerics:
-            raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume {run.folder} --ignore-numerics'")
+            raise DataError(
+                f"{sentence}; resume it there, or here with 'aggrevated resume {run.folder} --ignore-numerics'"
+            )
         warn(sentence)
 
 
-def make_partial_result(sitting: TrainingSession) -> Result:
-    """What is known of a run before its policy is tested."""
-    run = sitting.run
-    learner = sitting.inputs.learner
+def make_partial_result(session: TrainingSession) -> Result:
+    """Return the result of a run before its policy is tested."""
+    run = session.run
+    learner = session.inputs.learner
     config = run.config
     return Result(
         task=config.task.name,
@@ -185,11 +201,11 @@ def make_partial_result(sitting: TrainingSession) -> Result:
         iterations=learner.n,
         budget=config.loop.budget,
         queries=config.loop.queries,
-        ended_by=sitting.ended_by,
+        ended_by=session.ended_by,
         initial_return=learner.best.initial_return,
         best_return=learner.best.best_return,
         **checkpoint.get_learner_counts(learner),
-        **asdict(sitting.counters),
+        **asdict(session.counters),
         run_folder=str(run.folder),
         weights_sha256=storage.digest_tensors(learner.best.weights or {}),
     )

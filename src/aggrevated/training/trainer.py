@@ -1,4 +1,4 @@
-"""Algorithm 1 in a run folder. Stopped at any moment and resumed, it ends with the same bits."""
+"""Training in a run folder: a run that is stopped at any moment and resumed ends with the same bits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Trainer:
     """Trains the policy of a config in its run folder.
 
     Args:
-        config: What to train, as `resolve_config` returns it or as `Run.open(folder).config` has it.
+        config: The config to train, from `resolve_config` or from `Run.open(folder).config`.
 
     Example:
         >>> from aggrevated import Run, Trainer, resolve_config
@@ -85,10 +85,11 @@ class Trainer:
     def build(self) -> None:
         """Build simulator, expert, policy, oracle, loss and update.
 
-        `fit` does so, too. Call it before a run folder is created: what cannot be built leaves no folder then.
+        `fit` calls it if needed. Call it before you create a run folder, so that a config that cannot be built
+        leaves no folder behind.
 
         Raises:
-            AggrevatedError: A part cannot be built, for example because the file of the expert is missing.
+            AggrevatedError: A component cannot be built, for example because the file of the expert is missing.
         """
         with single_thread():
             self._inputs = build_algorithm_inputs(self.config)
@@ -109,19 +110,19 @@ class Trainer:
         A signal to stop ends the run after the current iteration, with a checkpoint.
 
         Args:
-            run: The run. If it asks for more than its folder says, its config.json is written anew.
-            engine: Does the work; it changes nothing in the result.
+            run: The run. If its limits were extended, its config.json is written again.
+            engine: Runs the simulations; the result does not depend on it.
             log: Names of loggers, for example "tensorboard".
             progress: Called with the metrics of every iteration.
             warn: Called with every warning, a sentence.
-            say: Called with what a person may want to know, a sentence.
-            ignore_numerics: Resume even where this machine computes other bits than the one that began the run.
+            say: Called with every message for the user, a sentence.
+            ignore_numerics: Resume even if this machine computes other bits than the one that started the run.
 
         Returns:
-            The result. If the run has ended already, it is read from the folder.
+            The result; if the run has ended already, the result in its folder.
 
         Raises:
-            UsageError: The run is of another config, or another process trains it.
+            UsageError: The run has another config, or another process trains it.
             DataError: A file of the run is damaged, or this machine computes other bits.
         """
         if run.config != self.config:
@@ -129,8 +130,8 @@ class Trainer:
         if log:
             find_writer_factories(log)
         with exclusive_lock(run.folder), single_thread(), ExitStack() as stack:
-            if (ended := load_complete_result(run, warn)) is not None:
-                return replace(ended, run_folder=str(run.folder))  # the folder may have been moved
+            if (result := load_complete_result(run, warn)) is not None:
+                return replace(result, run_folder=str(run.folder))  # the folder may have been moved
             session = restore_or_start(run, self._take_inputs(engine), warn, ignore_numerics)
             if run.saved_config != run.config.to_dict():
                 save_checksummed_json(run.folder / CONFIG, run.config.to_dict())
@@ -147,14 +148,14 @@ class Trainer:
                     stop.reraise()
             session.validate_last_policy()
             if digest_best_policy(run) != digest_tensors(session.inputs.learner.best.weights or {}):
-                session.save_best_policy()  # the file is of an older iteration, or missing, or damaged
+                session.save_best_policy()  # the file is missing, damaged or of an older iteration
             result = finish_run(session, say)
             if writers is not None:
                 writers.close(result.to_dict())
             return result
 
     def _take_inputs(self, engine: Engine) -> AlgorithmInputs:
-        """Return the inputs of the algorithm, which one run changes: each is used once."""
+        """Return the inputs of the algorithm for one run, since training changes them."""
         if self._inputs is None:
             self.build()
         inputs = self._inputs
@@ -163,7 +164,7 @@ class Trainer:
         return inputs if engine is IN_PROCESS else replace(inputs, problem=inputs.problem.with_engine(engine))
 
     def _iterate(self, session: TrainingSession, engine: Engine, warn: WarningCallback) -> Iterator[Metrics]:
-        """Yield the metrics of each missing iteration once they are written; save a checkpoint every few of them."""
+        """Run the missing iterations, save checkpoints, and yield the metrics of each iteration once written."""
         run = session.run
         inputs = session.inputs
         learner = inputs.learner
@@ -214,15 +215,15 @@ def train(
     """Train a policy in a new run folder; `run.policy` is the best policy.
 
     Args:
-        env: The name of a task, the id of a Gymnasium environment, a function that makes an environment, a simulator,
+        env: The name of a task, the id of a Gymnasium environment, a function that makes an environment, a simulator
             or a `Task`.
         method: The name of a method, for example "aggrevated", "dagger" or "loki".
-        expert: A file of an expert, or an object that acts (`aggrevated.as_expert` says which).
-        out: The run folder; by default a new one in runs/.
+        expert: The file of an expert, or an object that `aggrevated.as_expert` accepts.
+        out: The run folder; by default a new folder in runs/.
         progress: Called with the metrics of every iteration.
-        say: Called with what follows from the settings, a sentence; by default it is printed to standard error.
-        warn: Called with every warning, a sentence; by default it is a Python warning.
-        engine: Does the work, for example `ProcessEngine(8)`; it changes nothing in the result.
+        say: Called with every message for the user, a sentence; by default it is printed to standard error.
+        warn: Called with every warning, a sentence; by default it is issued as a Python warning.
+        engine: Runs the simulations, for example `ProcessEngine(8)`; the result does not depend on it.
         log: Names of loggers, for example "tensorboard".
         **settings: Components and their settings, by the names of the command line's options.
 
@@ -230,7 +231,7 @@ def train(
         The run.
 
     Raises:
-        UsageError: A setting is unknown, does not fit the others or has no effect, or the folder exists.
+        UsageError: A setting is unknown, conflicts with another or has no effect, or the folder exists.
         DataError: The expert or other data cannot be read.
 
     Example:
@@ -275,25 +276,26 @@ def resume(
 
     Args:
         folder: The run folder.
-        env: What `train` was given, where that was an object that has no name to be found by.
-        expert: What `train` was given, likewise. Other objects than those of the run are refused.
-        iterations: Train to this number of iterations in all, more than the run asked for.
-        budget: Train until this number of simulator steps is spent in all.
-        queries: Train until this number of oracle queries is made in all.
+        env: The environment that was passed to `train`, if it was an object rather than a name.
+        expert: The expert that was passed to `train`, if it was an object rather than a name.
+        iterations: New limit on the iterations of the whole run; it cannot be lowered.
+        budget: New limit on the simulator steps of the whole run.
+        queries: New limit on the oracle queries of the whole run.
         progress: Called with the metrics of every iteration.
-        say: Called with what a person may want to know, a sentence.
+        say: Called with every message for the user, a sentence.
         warn: Called with every warning, a sentence.
-        engine: Does the work; it changes nothing in the result.
+        engine: Runs the simulations; the result does not depend on it.
         log: Names of loggers, for example "tensorboard".
-        trust_code: Import the Python code that the folder names.
-        ignore_numerics: Resume even where this machine computes other bits than the one that began the run.
+        trust_code: Allow the import of Python code that the folder names.
+        ignore_numerics: Resume even if this machine computes other bits than the one that started the run.
 
     Returns:
         The run.
 
     Raises:
-        UsageError: A limit is below what the run has done.
-        DataError: The folder is not a run, a file is damaged, or this machine computes other bits.
+        UsageError: A new limit is below what the run has done.
+        DataError: The folder is not a run, a file is damaged, environment or expert are not those of the run, or this
+            machine computes other bits.
     """
     run = Run.open(folder, trust_code=trust_code, env=env, expert=expert)
     run = limits.extend_limits(run, iterations, budget, queries)
@@ -304,7 +306,7 @@ def resume(
 
 @contextmanager
 def open_run_writers(log: str | Sequence[str], run: Run, warn: WarningCallback) -> Iterator[WriterCollection]:
-    """Open the writers of a run, with the metrics of the iterations that it has already."""
+    """Open the writers of a run, and write the metrics that the run already has."""
     with open_writers(log, run.folder, run.config.to_dict(), warn) as writers:
         for metrics in run.metrics():
             writers.write(metrics.to_dict())
@@ -312,32 +314,33 @@ def open_run_writers(log: str | Sequence[str], run: Run, warn: WarningCallback) 
 
 
 def load_complete_result(run: Run, warn: WarningCallback) -> Result | None:
-    """The result of a run that has ended and left all that belongs to it; None if there is something to be done.
+    """Return the result of a run that has ended and whose files are complete; None otherwise.
 
-    What does not belong together is a `DataError`.
+    Raises:
+        DataError: The result and the best policy do not belong together.
     """
     result = run.result()
     if result is None or digest_best_policy(run, warn) is None:
         return None
     if digest_tensors(run.load_best_policy_weights()[0]) != result.weights_sha256:
-        raise DataError(f"{run.folder}/{RESULT} is not of the policy beside it; remove it, and resume makes it again")
-    lines = run.metrics()
-    return result if (lines[-1].iteration if lines else 0) == result.iterations else None
+        raise DataError(f"{run.folder}/{RESULT} does not match {BEST_POLICY_FILE}; remove {RESULT} and resume the run")
+    metrics = run.metrics()
+    return result if (metrics[-1].iteration if metrics else 0) == result.iterations else None
 
 
 def digest_best_policy(run: Run, warn: WarningCallback = ignore_message) -> str | None:
-    """Of the chosen policy's weights; None if it is missing or damaged, and to be made again from the checkpoints."""
+    """Return the digest of the best policy's weights; None if the file is missing or damaged."""
     if not (run.folder / BEST_POLICY_FILE).is_file():
         return None
     try:
         return digest_tensors(load_checksummed(run.folder / BEST_POLICY_FILE)[0])
     except DataError as error:
-        warn(f"{error}; it is made again from the last checkpoint")
+        warn(f"{error}; it is restored from the last checkpoint")
         return None
 
 
 def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_seconds: float) -> Metrics:
-    """One line of metrics.jsonl."""
+    """Return one line of metrics.jsonl."""
     returns = asdict(iteration)
     n = returns.pop("n")
     step = returns.pop("step")
