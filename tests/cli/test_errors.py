@@ -154,7 +154,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train algebra --crohme ink --generated-pages 20",
             2,
-            "--generated-pages has no effect on real ink; leave --crohme out",
+            "--generated-pages has no effect on real ink; leave out --generated-pages or --crohme",
         ),
         ("train algebra --method dagger --policy kernel-svm --update regular", 2, "cannot be learned by the update"),
         ("train cartpole --dropout 0.1", 2, "--dropout has no effect on cartpole"),

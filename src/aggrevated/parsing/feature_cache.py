@@ -1,4 +1,4 @@
-"""Features that took long to compute are kept between runs; a cache that is lost costs time, nothing else."""
+"""Cache of computed features on disk, shared between runs; a lost file costs only the time to compute it again."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,23 +18,23 @@ from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.page import Page
 from aggrevated.storage import load_checksummed, save_checksummed
 
-MAX_CACHED_FILES = 8  # files, the newest
+MAX_CACHED_FILES = 8  # the newest files stay
 
 
 def cache_folder() -> Path:
-    """Where they are kept: $AGGREVATED_CACHE, or the user's cache folder."""
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "aggrevated"
-    return Path(os.environ.get("AGGREVATED_CACHE") or usual)
+    """Return the folder of the cache: $AGGREVATED_CACHE, or `aggrevated` in the user's cache folder."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "aggrevated"
+    return Path(os.environ.get("AGGREVATED_CACHE") or default)
 
 
 def cache_key(pages: Sequence[Page], *settings: object) -> str:
-    """A digest of the pages, of what is to be done with them, and of the code and the arithmetic that do it."""
+    """Return a digest of the pages, the settings, the code of the features and the numerics fingerprint."""
     sha = sha256(repr((__version__, compute_numerics_fingerprint(), *settings)).encode())
     for module in (crohme, crops, splits, hog, geometry, layout, symbols, projection, linear_algebra):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
-        known = page.writer, page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink]
-        sha.update(repr(known).encode())
+        contents = page.writer, page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink]
+        sha.update(repr(contents).encode())
         for strokes in page.ink:
             for stroke in strokes:
                 sha.update(repr(stroke.shape).encode() + stroke.tobytes())
@@ -42,15 +42,23 @@ def cache_key(pages: Sequence[Page], *settings: object) -> str:
 
 
 def load_or_compute(key: str, make: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
-    """What `make` gives, from the file of that key if there is an intact one."""
+    """Load the tensors of a key from the cache, or compute and save them.
+
+    Args:
+        key: digest of everything that determines the tensors, from `cache_key`.
+        make: function that computes the tensors by name.
+
+    Returns:
+        The tensors by name.
+    """
     path = cache_folder() / f"{key}.safetensors"
     with suppress(DataError, StorageError):
         return load_checksummed(path)[0]
-    made = make()
+    tensors = make()
     with suppress(StorageError, OSError):
-        save_checksummed(path, made, {})
+        save_checksummed(path, tensors, {})
         for old in sorted(cache_folder().glob("*.safetensors"), key=lambda file: file.stat().st_mtime)[
             :-MAX_CACHED_FILES
         ]:
             old.unlink(missing_ok=True)
-    return made
+    return tensors

@@ -1,9 +1,9 @@
-"""The parser as a simulator: Algorithm 1 runs on it as on any other.
+"""Simulator of a transition-based parser, on which Algorithm 1 runs.
 
-A state is an int32 row: the page, the dependents of the latest three arcs (the latest first), the configuration. What
-the learner sees of it is where to look, not the pictures themselves: the page and the numbers of nine symbols, three
-each of the stack's top, the buffer's front and the latest arcs (−1 where there is none). The policies look their
-features up, so that a page is encoded once and not at every step.
+A state is an int32 row: the page, the dependents of the latest three arcs (the latest first), the configuration. An
+observation holds numbers, not pictures: the page and nine symbols, three each from the top of the stack, the front of
+the buffer and the latest arcs (−1 where there is none). Policies look up the features of these symbols, so that a
+page is encoded once and not at every step.
 """
 
 from __future__ import annotations
@@ -30,50 +30,65 @@ from aggrevated.parsing.transitions.configurations import (
 from aggrevated.parsing.transitions.gold import count_already_lost, select_best_transition
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
-CONTEXT_SIZE = 3  # of the stack, the buffer and the arcs
+CONTEXT_SIZE = 3  # symbols each of the stack, the buffer and the arcs in an observation
 ARCS = slice(1, 1 + CONTEXT_SIZE)
 CONFIGURATION = slice(1 + CONTEXT_SIZE, None)
-OBSERVATION_SPACE = Box(-1.0, np.inf, (1 + 3 * CONTEXT_SIZE,), np.float32)  # a page, and numbers of symbols
+OBSERVATION_SPACE = Box(-1.0, np.inf, (1 + 3 * CONTEXT_SIZE,), np.float32)  # a page, then symbols
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Pages with their gold trees, as arrays padded to the longest."""
+    """Lengths and gold trees of P pages, padded to the longest page.
 
-    lengths: Array  # int [P]
-    gold: Array  # int [P, N+1], NONE for ROOT and beyond a page
+    Attributes:
+        lengths: number of symbols of each page, int [P].
+        gold: gold heads by symbol number, NO_SYMBOL for ROOT and beyond a page, int [P, N+1].
+    """
+
+    lengths: Array
+    gold: Array
 
     @classmethod
     def from_pages(cls, pages: Sequence[Page]) -> Corpus:
+        """Return the corpus of these pages."""
         lengths = np.array([len(page) for page in pages])
         return cls(lengths, np.stack([add_root(page.heads, int(lengths.max())) for page in pages]))
 
     @property
     def most(self) -> int:
-        """N."""
+        """Return N, the number of symbols of the longest page."""
         return int(self.gold.shape[1]) - 1
 
 
 @dataclass(frozen=True)
 class Parser:
-    """Parse pages of a corpus: those at `chosen`, drawn by the episode's seed, or one after the other.
+    """Simulator in which an episode parses one page of a corpus.
 
-    Nothing costs before the end; then every symbol without its gold head costs 1, as nothing but UAS counts.
+    The cost is 0 before the end of a parse. At the end, every symbol without its gold head costs 1, so that the cost
+    measures UAS.
+
+    Attributes:
+        corpus: pages and their gold trees.
+        chosen: indices of the pages of the corpus that episodes parse, int [pages].
+        in_order: whether an episode with seed i parses page i of `chosen`; otherwise the seed draws a page.
+        system: transition system.
+        name: name of the simulator.
     """
 
     corpus: Corpus
-    chosen: Array  # int [pages], which pages of the corpus
-    in_order: bool = False  # an episode parses the page that its seed is the number of
+    chosen: Array
+    in_order: bool = False
     system: TransitionSystem = SYSTEMS["arc-eager"]
     name: str = "algebra"
 
     @property
     def horizon(self) -> int:
+        """Return the largest number of transitions of an episode."""
         return self.system.max_transitions(int(self.corpus.lengths[self.chosen].max()))
 
     @property
     def gold(self) -> Array:
-        """[pages, N+1]: the gold heads of its pages."""
+        """Return the gold heads of the pages of `chosen`, int [pages, N+1]."""
         gold: Array = self.corpus.gold[self.chosen]
         return gold
 
@@ -86,6 +101,7 @@ class Parser:
         return Box(-1.0, float(max(len(self.corpus.lengths), self.corpus.most)), (1 + 3 * CONTEXT_SIZE,), np.float32)
 
     def reset(self, seeds: Array) -> Array:
+        """Return the first states of the episodes with these seeds, int32 [n, ...]."""
         if self.in_order:
             return self.start(self.chosen[np.asarray(seeds, np.int64) % len(self.chosen)])
         return self.start(
@@ -93,62 +109,63 @@ class Parser:
         )
 
     def start(self, page: Array) -> Array:
-        """The states before the first transition of these pages [n]."""
+        """Return the states before the first transition of the pages with the indices `page` [n]."""
         rows = make_initial_configurations(self.corpus.lengths[page], self.corpus.most)
         arcs = np.full((len(page), CONTEXT_SIZE), NO_SYMBOL)
         return np.concatenate([page[:, None], arcs, rows], axis=1).astype(np.int32)
 
     def observe(self, state: Array) -> Array:
-        """[n, 10] float32: the page, then the latest three of stack, buffer and arcs."""
+        """Return the page and three symbols each of stack, buffer and arcs, float32 [n, 10]."""
         view = ConfigurationView(state[:, CONFIGURATION])
         top = None
         stack = []
         for _ in range(CONTEXT_SIZE):
             top = view.find_top(below=top)
             stack.append(top)
-        ahead = view.b[:, None] + np.arange(CONTEXT_SIZE)
-        buffer = np.where(ahead <= view.n[:, None], ahead, NO_SYMBOL)
-        seen = [state[:, :1], np.stack(stack, axis=1), buffer, state[:, ARCS]]
-        return np.concatenate(seen, axis=1).astype(np.float32)
+        next_symbols = view.b[:, None] + np.arange(CONTEXT_SIZE)
+        buffer = np.where(next_symbols <= view.n[:, None], next_symbols, NO_SYMBOL)
+        components = [state[:, :1], np.stack(stack, axis=1), buffer, state[:, ARCS]]
+        return np.concatenate(components, axis=1).astype(np.float32)
 
     def action_mask(self, state: Array) -> Array:
-        """[n, A] which transitions may be taken."""
+        """Return which transitions are legal, bool [n, A]."""
         return self.system.action_mask(state[:, CONFIGURATION])
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        """Return the next states, the costs [n] and whether each episode has ended [n]."""
         rows = state[:, CONFIGURATION]
         following = state.copy()
         following[:, CONFIGURATION] = self.system.step(rows, action)
         before = ConfigurationView(rows).heads
         after = ConfigurationView(following[:, CONFIGURATION]).heads
-        new = before != after
-        dependent = new.argmax(axis=1)
-        made = new.any(axis=1)
-        following[made, 2 : 1 + CONTEXT_SIZE] = state[made, 1:CONTEXT_SIZE]
-        following[made, 1] = dependent[made]
+        is_new = before != after
+        dependent = is_new.argmax(axis=1)
+        has_new_arc = is_new.any(axis=1)
+        following[has_new_arc, 2 : 1 + CONTEXT_SIZE] = state[has_new_arc, 1:CONTEXT_SIZE]
+        following[has_new_arc, 1] = dependent[has_new_arc]
         done = self.system.is_done(following[:, CONFIGURATION])
         cost = done * count_wrong_heads(following[:, CONFIGURATION], self.corpus.gold[state[:, 0]])
         return following, cost.astype(np.float64), done
 
     def heads(self, state: Array) -> Array:
-        """[n, N]: the heads that were given, NONE where there is none."""
+        """Return the predicted heads, NO_SYMBOL where there is none, [n, N]."""
         return ConfigurationView(state[:, CONFIGURATION]).heads[:, 1:]
 
     @cached_property
     def expert(self) -> GoldExpert:
-        """π*."""
+        """Return π* of this parser."""
         return GoldExpert(self)
 
 
 @dataclass(frozen=True)
 class GoldExpert:
-    """π* knows the gold tree of every page, and by it exactly what each transition costs, without a roll-out."""
+    """π*: computes the exact cost of each transition from the gold tree of the page, without rollouts."""
 
     parser: Parser
     name: str = "gold"
 
     def q(self, states: Array) -> Array:
-        """Q*(s, a): arcs that are lost already, and those that the transition loses; for illegal ones the same."""
+        """Return Q*(s, a) [n, A]: the arcs lost so far plus those that the transition loses, also for illegal ones."""
         rows = states[:, CONFIGURATION]
         gold = self.parser.corpus.gold[states[:, 0]]
         lost = self.parser.system.count_lost_arcs(rows, gold)
@@ -156,6 +173,7 @@ class GoldExpert:
         return q
 
     def act(self, states: Array, t: int) -> Array:
+        """Return the best legal transition of each state, int [n]."""
         rows = states[:, CONFIGURATION]
         gold = self.parser.corpus.gold[states[:, 0]]
         return select_best_transition(self.parser.system, rows, gold)
@@ -163,6 +181,6 @@ class GoldExpert:
 
 @dataclass(frozen=True)
 class GoldSettings(QStarSettings):
-    """Q* of every transition, from the gold tree."""
+    """Q* of every transition, computed from the gold tree."""
 
     name = "gold"

@@ -1,4 +1,4 @@
-"""What all worlds of pages are built of: parsers to learn from, to choose on and to report, and what is measured."""
+"""Problem of parsing handwritten algebra: its settings, its parsers, its validation and its evaluation."""
 
 from __future__ import annotations
 
@@ -63,166 +63,190 @@ def make_problem(
     validate: Callable[[Parser], Callable[[Policy], ValidationScore]],
     prepare: Callable[[Policy], None],
 ) -> Problem:
-    """The parser of the pages to learn from, its expert, and the parsers of those to choose on and to report."""
+    """Build the problem of a dataset.
+
+    Args:
+        pages: training, validation and test pages.
+        system: transition system of the parsers.
+        validate: function that makes the validator from the parser of the validation pages.
+        prepare: function that gives a policy the pages.
+
+    Returns:
+        The problem, whose simulator parses the training pages.
+    """
     simulator = Parser(pages.corpus, pages.train, system=system)
-    chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
+    validation, test = (Parser(pages.corpus, indices, True, system) for indices in (pages.validation, pages.test))
     return Problem(
         simulator,
         simulator.expert,
-        validate=validate(chosen_on),
-        test=lambda policy: score_heads(parse_batch(policy, reported), reported),
+        validate=validate(validation),
+        test=lambda policy: score_heads(parse_batch(policy, test), test),
         fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-        monitor=Monitor(MicroUasEvaluator(reported)),
+        monitor=Monitor(MicroUasEvaluator(test)),
         prepare=prepare,
     )
 
 
 def attach_pages(policy: Policy, pages: Dataset) -> None:
-    """Give a policy the pages, and the projection that made their features, with geometry if it is to see that."""
+    """Give a policy the pages and their projection, with geometry features only if the policy uses them."""
     assert isinstance(policy, Reader)
-    whole = pages.projection
+    projection = pages.projection
     width = policy.projection.width
-    policy.projection = whole if width == whole.width else whole.drop_geometry()
+    policy.projection = projection if width == projection.width else projection.drop_geometry()
     policy.with_pages(pages.features[:, :, :width], pages.corpus.lengths)
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """UAS on the test pages, which no choice looks at."""
+    """Monitor that records the UAS on the test pages, which selects nothing."""
 
     measure: MicroUasEvaluator
 
     def with_engine(self, engine: Engine) -> Monitor:
-        """The same by another engine."""
+        """Return a copy that evaluates on `engine`."""
         return Monitor(self.measure.with_engine(engine))
 
     def __call__(self, policy: Policy) -> dict[str, float]:
+        """Return the test UAS of a policy."""
         return {"test_uas": self.measure(policy).value}
 
 
-SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
+SPLIT = "{} has no train/ and dev/: its files are split by writers, 80/10/10"
 
 
 @dataclass(frozen=True)
 class PageEvaluationSettings(EvaluationSettings):
-    """Test pages, or real ink."""
+    """Evaluation of a parser on the test pages or on real ink."""
 
     crohme: str = setting(
-        "", "Real ink: a folder of InkML files or with dev/ in it; only its core expressions are used."
+        "", "Evaluate on real ink: a folder of InkML files, or one with dev/ in it; only core expressions are used."
     )
-    compose_pages: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
-    verbose: bool = setting(False, "List the files of that folder that cannot be used.")
+    compose_pages: bool = setting(False, "Stack the expressions of each writer to pages of one to three lines.")
+    verbose: bool = setting(False, "List the files of the --crohme folder that cannot be used.")
 
-    def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
-        """UAS in all its forms, and by kind of symbol."""
-        assert isinstance(world, AlgebraProblemSettings)
-        pages = self.select_pages(world)
-        parser = world.make_parser(policy, pages)
+    def measure(self, problem: ProblemSettings, policy: Policy) -> JsonDict:
+        """Return the UAS scores of a policy, in total and by kind of symbol, for JSON."""
+        assert isinstance(problem, AlgebraProblemSettings)
+        pages = self.select_pages(problem)
+        parser = problem.make_parser(policy, pages)
         heads = parse_batch(policy, parser)
-        kinds = {
+        scores_by_kind = {
             "by_symbol": score_by_kind(pages, heads, get_symbol_label),
             "by_arc_length": score_by_kind(pages, heads, format_arc_length),
         }
-        return score_heads(heads, parser).to_dict() | kinds | self.left_out
+        return score_heads(heads, parser).to_dict() | scores_by_kind | self.left_out
 
     @property
     def left_out(self) -> JsonDict:
-        """What is told of files that cannot be used."""
+        """Return the numbers of files of the --crohme folder that cannot be used, for JSON."""
         return count_skipped_files(find_named_folders(self.crohme), self.verbose)
 
-    def select_pages(self, world: AlgebraProblemSettings) -> list[Page]:
-        """Of what the policy learned from, only the test pages."""
-        if self.compose_pages and not self.crohme and not world.crohme:
-            raise UsageError("generated pages have one to three lines already; --compose-pages needs --crohme")
-        seen = not self.crohme or os.path.realpath(self.crohme) == world.crohme
-        pages = world.split().test if seen else load_evaluation_pages(Path(self.crohme))
+    def select_pages(self, problem: AlgebraProblemSettings) -> list[Page]:
+        """Return the pages to evaluate on: only the test pages if the policy was trained on the same folder."""
+        if self.compose_pages and not self.crohme and not problem.crohme:
+            raise UsageError("--compose-pages has no effect on generated pages, of one to three lines: add --crohme")
+        is_training_folder = not self.crohme or os.path.realpath(self.crohme) == problem.crohme
+        pages = problem.split().test if is_training_folder else load_evaluation_pages(Path(self.crohme))
         return stack_expressions(pages, np.random.default_rng(0)) if self.compose_pages else pages
 
 
 def find_named_folders(crohme: str) -> list[Folder]:
-    """The folder of real ink that is named; none where none is."""
+    """Return the contents of the folder `crohme` for evaluation, or an empty list if it is empty."""
     return [read_folder(find_evaluation_folder(Path(crohme)))] if crohme else []
 
 
 def count_skipped_files(folders: Sequence[Folder], verbose: bool) -> JsonDict:
-    """How many files of these folders cannot be used, by reason, and which, if asked; nothing where all can."""
-    for found in folders:
-        if found.skipped:
-            files = {"files_left_out": dict(found.skipped)} if verbose else {}
-            return {"left_out": dict(found.counts)} | files
+    """Return how many files of the first folder with unusable files cannot be used, by reason.
+
+    Args:
+        folders: contents of folders.
+        verbose: whether the names of the files are listed, too.
+
+    Returns:
+        Counts and names for JSON; empty if all files can be used.
+    """
+    for folder in folders:
+        if folder.skipped:
+            files = {"files_left_out": dict(folder.skipped)} if verbose else {}
+            return {"left_out": dict(folder.counts)} | files
     return {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlgebraProblemSettings(ProblemSettings):
-    """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1."""
+    """Parsing of handwritten algebra, generated or real; the score is the UAS, and the expert's UAS is 1."""
 
     name = "algebra"
     expert_name = "gold"
     digits = 3
     protocol_settings: ClassVar[tuple[str, ...]] = ("crohme", "generated_pages", "single_writer", "data_seed")
     evaluation: ClassVar[type[EvaluationSettings]] = PageEvaluationSettings
-    transition_system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
-    augmented_copies: int = setting(0, "Rewritten copies of each training page.", COUNT)
+    transition_system: str = setting("arc-eager", f"Transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
+    augmented_copies: int = setting(0, "Number of rewritten copies of each training page.", COUNT)
     crohme: str = setting(
-        "", "Learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."
+        "", "Learn from CROHME's InkML files in this folder (with train/ and dev/) instead of generated ink."
     )
-    generated_pages: int = setting(400, "How many sets of equations are generated.", at_least(1))
-    single_writer: bool = setting(False, "One hand writes all generated sets, as in the paper's data.")
-    data_seed: int = setting(0, "The seed of the generated pages, and of the choice of writers for validation.", SEED)
+    generated_pages: int = setting(400, "Number of generated sets of equations.", at_least(1))
+    single_writer: bool = setting(False, "Write all generated sets in one hand, as in the paper's data.")
+    data_seed: int = setting(0, "Seed of the generated pages and of the choice of validation writers.", SEED)
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """A folder of real ink is found again from everywhere."""
+        """Return the settings with the absolute path of `crohme`."""
         if not self.crohme:
             return self
         for name in ("generated_pages", "single_writer"):
             if name in given:
-                idle = f"{to_flag(name)} has no effect on real ink"
-                raise UnusedSettingError(f"{idle}; leave --crohme out, or leave it out", name)
+                flag = to_flag(name)
+                raise UnusedSettingError(f"{flag} has no effect on real ink; leave out {flag} or --crohme", name)
         return replace(self, crohme=os.path.realpath(self.crohme))
 
     def check(self, chosen: SelectedComponents) -> None:
+        """Raise a `UsageError` if the number of training pages with their copies is too large."""
         pages = self.generated_pages * (1 + self.augmented_copies)
         check_setting(
             pages <= MAX_COUNT,
             "augmented_copies",
             self.augmented_copies,
-            f"fewer: with {self.generated_pages} sets that is {pages:,} pages of {MAX_COUNT:,}",
+            f"smaller: {self.generated_pages} sets with copies are {pages:,} pages, and {MAX_COUNT:,} is the maximum",
         )
 
     metric_name = "UAS"
 
     @property
     def steps(self) -> int:
-        return 30  # two for each symbol
+        """Return the approximate number of steps of an episode, two for each symbol."""
+        return 30
 
     @property
     def label(self) -> str:
-        """What a legend adds."""
+        """Return what a legend adds for these settings."""
         return ", real ink" if self.crohme else ", one writer" if self.single_writer else ""
 
     @property
     def notice(self) -> str:
+        """Return messages about the --crohme folder; empty without messages."""
         if not self.crohme:
             return ""
         lines = [] if len(find_inkml_folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
         return "\n".join([*lines, *describe_skipped_files(Path(self.crohme))])
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
+        """Return the observation space and the action space."""
         return OBSERVATION_SPACE, Discrete(len(SYSTEMS[self.transition_system].actions))
 
     def split(self) -> Split:
-        """The pages."""
+        """Return the pages for training, validation and test."""
         return load_page_split(self.crohme, self.generated_pages, self.data_seed, self.single_writer)
 
     def make_parser(self, policy: Policy, pages: Sequence[Page]) -> Parser:
-        """The parser of these pages, which the policy now reads."""
+        """Give a policy these pages and return their parser."""
         assert isinstance(policy, Reader)
         corpus, features = make_corpus_and_features(pages, policy.projection)
         policy.with_pages(features, corpus.lengths)
         return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.transition_system])
 
     def build(self, seed: int) -> Problem:
+        """Build the problem; its pages depend on `data_seed`, not on `seed`."""
         pages = load_dataset(
             self.crohme, self.generated_pages, self.data_seed, self.single_writer, self.augmented_copies
         )

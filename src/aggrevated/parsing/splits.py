@@ -1,4 +1,4 @@
-"""Pages for training, validation and test: generated, or CROHME's, with different writers and strings in each."""
+"""Splits of generated or CROHME pages into training, validation and test, without common writers or strings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,93 +11,119 @@ from aggrevated.parsing.features.crops import warp_crop
 from aggrevated.parsing.pages import crohme, handwriting
 from aggrevated.parsing.pages.page import Page
 
-# what a random number is for
+# purposes of random numbers, as entropy of their seeds
 _SPLIT = 11
 _WARP = 12
 _COMPOSE = 13
-LONGEST = 60  # symbols on a page that a reader learns from
+LONGEST = 60  # symbols on a training page of a reader
 
 
 @dataclass(frozen=True)
 class Split:
-    """Pages to learn from, to choose on and to report."""
+    """Pages for training, validation and test.
+
+    Attributes:
+        train: training pages.
+        validation: pages on which the best policy is selected.
+        test: test pages.
+        single_lines: whether the training pages are single lines, which can be stacked to larger pages.
+        rewriting: training pages of which rewritten copies are made; None: all.
+    """
 
     train: list[Page]
     validation: list[Page]
     test: list[Page]
-    single_lines: bool = False  # whether the training pages are single lines, of which larger pages can be made
-    rewriting: list[Page] | None = None  # those of the training pages that are rewritten; None: all
+    single_lines: bool = False
+    rewriting: list[Page] | None = None
 
 
 def load_crohme_split(folder: Path, seed: int, core: bool = True) -> Split:
-    """CROHME's expressions, or only those of the core: train/ without a tenth of its writers, these writers, and dev/.
+    """Split CROHME's expressions by writers.
 
-    Where there are no such folders, the folder's own files, of which a further tenth of the writers is the test. No
-    string is in two parts: what validation or test has is left out of training.
+    Validation has a tenth of the writers of train/; the test is dev/. In a folder without train/ and dev/, the
+    folder's files are split 80/10/10 by writers. Training has no string of validation or test.
+
+    Args:
+        folder: folder with train/ and dev/, or with InkML files.
+        seed: seed of the choice of writers.
+        core: whether only core expressions are used, see `crohme.is_core`.
+
+    Returns:
+        The split.
+
+    Raises:
+        DataError: no training page is left, or all expressions are by one writer.
     """
-    loaded = [crohme.load(part, core=core) for part in find_inkml_folders(folder)]
-    rest, test = loaded if len(loaded) == 2 else split_by_writer(loaded[0], seed + 1)
+    parts = [crohme.load(part_folder, core=core) for part_folder in find_inkml_folders(folder)]
+    rest, test = parts if len(parts) == 2 else split_by_writer(parts[0], seed + 1)
     train, validation = split_by_writer(exclude_strings(rest, test), seed)
     if not train:
-        raise DataError(f"{folder}: every string to learn from is one of validation or test; give more expressions")
+        raise DataError(f"{folder}: validation or test has every string of training; give more expressions")
     return Split(train, validation, test, single_lines=True)
 
 
 def drop_long_pages(pages: Sequence[Page]) -> list[Page]:
-    """Those that are not too long: every page takes the room of the longest."""
+    """Return the pages of at most `LONGEST` symbols, since arrays are padded to the longest page."""
     return [page for page in pages if len(page) <= LONGEST]
 
 
 def load_page_split(folder: str, sets: int, seed: int, single_writer: bool) -> Split:
-    """CROHME's pages in that folder; where none is named, generated sets of equations in generated hands."""
+    """Return CROHME's pages in `folder`, or generated sets of equations if `folder` is empty."""
     if folder:
         return load_crohme_split(Path(folder), seed)
     return Split(*handwriting.generate_page_splits(sets, seed=seed, single_writer=single_writer))
 
 
 def load_evaluation_pages(folder: Path, core: bool = True) -> list[Page]:
-    """The expressions of a folder, or only those of the core; of its dev/, if it has one."""
+    """Return the core expressions (all if `core` is false) of a folder, of its dev/ if it has one."""
     return crohme.load(find_evaluation_folder(folder), core=core)
 
 
 def find_evaluation_folder(folder: Path) -> Path:
-    """Where the expressions lie that a policy is tried on."""
+    """Return the folder with the expressions for evaluation: dev/ if it exists, or the folder itself."""
     return folder / "dev" if (folder / "dev").is_dir() else folder
 
 
 def find_inkml_folders(folder: Path) -> list[Path]:
-    """Where its InkML files lie: train/ and dev/, or the folder itself."""
+    """Return the folders with InkML files: train/ and dev/ if both exist, or the folder itself."""
     parts = [folder / "train", folder / "dev"]
     return parts if all(part.is_dir() for part in parts) else [folder]
 
 
 def describe_skipped_files(folder: Path) -> list[str]:
-    """What people are told of files that cannot be used, a line for each folder that has some."""
+    """Return messages about InkML files that cannot be used, one line for each folder that has such files."""
     lines = ((part, crohme.read_folder(part).notice) for part in find_inkml_folders(folder))
     return [f"{part}: {line}" for part, line in lines if line]
 
 
 def split_by_writer(pages: list[Page], seed: int) -> tuple[list[Page], list[Page]]:
-    """(pages of nine tenths of the writers, pages of the others); the first without the strings of the second."""
+    """Split pages by writers, nine tenths to one tenth, and drop the strings of the second part from the first."""
     writers = sorted({page.writer for page in pages})
     if len(writers) < 2:
         raise DataError(f"all {len(pages)} expressions are by one writer; give a folder with several, to hold some out")
     order = np.random.default_rng([_SPLIT, seed]).permutation(len(writers))
-    held = {writers[i] for i in order[: max(1, len(writers) // 10)]}
-    others = [page for page in pages if page.writer in held]
-    return exclude_strings([page for page in pages if page.writer not in held], others), others
+    held_out_writers = {writers[i] for i in order[: max(1, len(writers) // 10)]}
+    held_out = [page for page in pages if page.writer in held_out_writers]
+    return exclude_strings([page for page in pages if page.writer not in held_out_writers], held_out), held_out
 
 
 def exclude_strings(pages: Sequence[Page], others: Sequence[Page]) -> list[Page]:
-    """Those pages whose string is none of the others'."""
-    taken = {page.symbols for page in others}
-    return [page for page in pages if page.symbols not in taken]
+    """Return the pages whose string does not occur in `others`."""
+    excluded = {page.symbols for page in others}
+    return [page for page in pages if page.symbols not in excluded]
 
 
 def augment_pages(split: Split, copy: int) -> list[Page]:
-    """The training pages as the same hands might have written them another time; the same for the same copy.
+    """Return rewritten copies of the training pages, each symbol slightly warped.
 
-    Single lines are, in every other copy, put together to pages of one to three lines of one writer.
+    In copies with an odd number, single lines are stacked to pages of one to three lines of one writer.
+
+    Args:
+        split: pages, of which `rewriting` or all training pages are copied.
+        copy: number of the copy, which determines all random numbers.
+
+    Returns:
+        The rewritten pages.
     """
     pages = split.train if split.rewriting is None else split.rewriting
     if split.single_lines and copy % 2:
@@ -106,5 +132,5 @@ def augment_pages(split: Split, copy: int) -> list[Page]:
 
 
 def augment_page(page: Page, generator: np.random.Generator) -> Page:
-    """Every symbol warped a little, where it stands."""
+    """Return the page with every symbol slightly warped in its position."""
     return replace(page, ink=tuple(warp_crop(strokes, generator) for strokes in page.ink))

@@ -1,1 +1,1 @@
-"""What the parser is told of a symbol: numbers made of its picture and of its place."""
+"""Features of symbols: numbers computed from the picture and the position of each symbol."""

@@ -1,4 +1,4 @@
-"""Symbols as the parser sees them: 40 × 40 pixels, centred and scaled, the pen equally thick in all of them."""
+"""Crops of symbols: images of 40 × 40 pixels, centered and scaled, drawn with a pen of constant width."""
 
 from collections.abc import Sequence
 
@@ -8,39 +8,46 @@ from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
 
 SIDE = 40  # pixels
-MARGIN = 4.0  # pixels that the pen's centre keeps from the border
-PEN = 1.25  # radius of the pen, pixels; at most 1.5, as a dab covers 5 × 5 pixels
-STEP = 0.5  # pixels between dabs of the pen at most: the outline is then right to 0.03 pixels
-CHUNK = 1 << 14  # dabs at a time: memory stays small however long the strokes
+MARGIN = 4.0  # smallest distance of the pen's center from the border, pixels
+PEN = 1.25  # radius of the pen, pixels; at most 1.5, since a dab covers 5 × 5 pixels
+STEP = 0.5  # largest distance between dabs of the pen, pixels; the error of the outline is then 0.03 pixels
+CHUNK = 1 << 14  # dabs drawn at a time, which limits the memory
 
 
 def draw_crops(ink: Sequence[Strokes]) -> Array:
-    """The crop of each symbol, uint8 [n, 40, 40]: 0 is paper, 255 is ink, between them the pen's edge."""
+    """Draw the crop of each symbol.
+
+    Args:
+        ink: strokes of each of n symbols.
+
+    Returns:
+        Gray levels, uint8 [n, 40, 40]: 0 is paper, 255 is ink.
+    """
     starts, ends, owners = _split_segments(ink)
-    dabs = np.maximum(np.ceil(np.hypot(*(ends - starts).T) / STEP).astype(np.int64), 1)  # [segments], each at least 1
-    nearest = np.full(len(ink) * SIDE * SIDE, 9.0, np.float32)  # squared distance of each pixel from the pen's path
+    dabs = np.maximum(np.ceil(np.hypot(*(ends - starts).T) / STEP).astype(np.int64), 1)  # [segments]
+    nearest = np.full(len(ink) * SIDE * SIDE, 9.0, np.float32)  # squared distance of each pixel to the pen's path
     first = np.cumsum(dabs) - dabs
     total = int(dabs.sum())
     for begin in range(0, total, CHUNK):
         dab = np.arange(begin, min(begin + CHUNK, total))
         segment = np.searchsorted(first, dab, side="right") - 1
-        part = ((dab - first[segment] + 1) / dabs[segment])[:, None]
-        _draw_dab(nearest, starts[segment] + part * (ends - starts)[segment], owners[segment])
+        fraction = ((dab - first[segment] + 1) / dabs[segment])[:, None]
+        _draw_dab(nearest, starts[segment] + fraction * (ends - starts)[segment], owners[segment])
     covered = np.clip(PEN + 0.5 - np.sqrt(nearest), 0.0, 1.0)
     return np.rint(255 * covered).astype(np.uint8).reshape(-1, SIDE, SIDE)
 
 
 def fit_to_crop(strokes: Strokes) -> Strokes:
-    """The strokes of one symbol in the crop's coordinates: its box's centre at the crop's, as large as fits."""
+    """Return the strokes of one symbol in the coordinates of its crop, in pixels."""
     points = np.concatenate(strokes)
-    placed = _fit_to_crop(points, np.zeros(len(points), np.int64))
-    return tuple(np.split(placed, np.cumsum([len(stroke) for stroke in strokes])[:-1]))
+    scaled = _fit_to_crop(points, np.zeros(len(points), np.int64))
+    return tuple(np.split(scaled, np.cumsum([len(stroke) for stroke in strokes])[:-1]))
 
 
 def _split_segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
-    """Where each piece of the pen's path starts and ends, [segments, 2] in the crop, and whose it is, [segments].
+    """Return start and end of each segment of the pen's path in its crop, [segments, 2], and its symbol, [segments].
 
-    A stroke of n points has n pieces: its first point on its own, so that a dot leaves ink, and n − 1 lines.
+    A stroke of n points has n segments: its first point alone, so that a dot leaves ink, and n − 1 lines.
     """
     strokes = [stroke for strokes in ink for stroke in strokes]
     if not strokes:
@@ -56,24 +63,26 @@ def _split_segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
 
 
 def _fit_to_crop(points: Array, owners: Array) -> Array:
-    """Points [n, 2] in the coordinates of their owners' crops: the middle of the owner's box in the middle of the crop,
-    its longer side as long as fits."""
+    """Return points [n, 2] in the coordinates of the crops of their symbols `owners` [n].
+
+    The box of a symbol is centered in its crop, and its longer side is scaled to the crop's side without margins.
+    """
     symbols, first = np.unique(owners, return_index=True)
     low = np.minimum.reduceat(points, first, axis=0)
     high = np.maximum.reduceat(points, first, axis=0)
     scale = (SIDE - 1 - 2 * MARGIN) / np.maximum((high - low).max(axis=1), 1e-9)
-    own = np.searchsorted(symbols, owners)
-    fitted: Array = (points - ((low + high) / 2)[own]) * scale[own][:, None] + (SIDE - 1) / 2
-    return fitted
+    symbol_index = np.searchsorted(symbols, owners)
+    scaled: Array = (points - ((low + high) / 2)[symbol_index]) * scale[symbol_index][:, None] + (SIDE - 1) / 2
+    return scaled
 
 
 _REACH = np.arange(-2, 3)
 
 
-def _draw_dab(nearest: Array, centres: Array, owners: Array) -> None:
-    """Lower the squared distances of the 5 × 5 pixels around each dab to those from its centre."""
-    pixel = np.rint(centres).astype(np.int64)  # [dabs, 2]; the margin keeps the 5 × 5 inside the crop
-    offset = (pixel - centres).astype(np.float32)[:, :, None] + _REACH.astype(np.float32)  # [dabs, 2, 5]
+def _draw_dab(nearest: Array, centers: Array, owners: Array) -> None:
+    """Lower the squared distances of the 5 × 5 pixels around each dab to the distances from its center."""
+    pixel = np.rint(centers).astype(np.int64)  # [dabs, 2]; the margin ensures that 5 × 5 pixels are inside the crop
+    offset = (pixel - centers).astype(np.float32)[:, :, None] + _REACH.astype(np.float32)  # [dabs, 2, 5]
     across = offset[:, 0] ** 2
     down = offset[:, 1] ** 2
     at = (owners * SIDE + pixel[:, 1]) * SIDE + pixel[:, 0]  # [dabs]
@@ -83,10 +92,18 @@ def _draw_dab(nearest: Array, centres: Array, owners: Array) -> None:
 
 
 def warp_crop(strokes: Strokes, generator: np.random.Generator, strength: float = 1.0) -> Strokes:
-    """The symbol as the same hand might have written it another time, for training.
+    """Return a randomly warped copy of a symbol, for augmentation.
 
-    Rotation (6° standard deviation), shear, stretching, and a smooth elastic displacement of two waves in each
-    direction, about 2 % of the symbol's size; all times `strength`. The crop takes away what is mere size.
+    The warp is a rotation (6° standard deviation), a shear, a stretch and a smooth elastic displacement of two waves
+    in each direction, about 2 % of the symbol's size. Crops remove differences in size.
+
+    Args:
+        strokes: strokes of the symbol.
+        generator: source of random numbers.
+        strength: factor of all warps; 0 leaves the symbol unchanged.
+
+    Returns:
+        The warped strokes.
     """
     points = np.concatenate(strokes)
     low = points.min(axis=0)

@@ -1,24 +1,31 @@
-"""Where the box of a symbol lies: on the page, and beside the symbol before it."""
+"""Position features of a symbol's box: on the page, and relative to the previous symbol."""
 
 import numpy as np
 
 from aggrevated.core.arrays import Array
 
 GEOMETRY = (
-    "log width",  # of the box, in median symbol heights, as all lengths here
+    "log width",  # of the box; lengths are in median symbol heights if nothing else is said
     "log height",
-    "across",  # from the page's left border to the box's middle, in page widths
-    "down",  # from the page's top to the box's middle, in page heights
+    "across",  # from the page's left border to the box's center, in page widths
+    "down",  # from the page's top to the box's center, in page heights
     "gap",  # from the predecessor's right border to the left border
-    "step",  # from the predecessor's middle down to the middle
-    "size",  # log of the height over the predecessor's
+    "step",  # from the predecessor's center down to the center
+    "size",  # log of the ratio of the height to the predecessor's height
     "line start",  # 1 where a line begins
 )
-_FAR = 3.0  # gaps and steps beyond that many median heights say no more
+_FAR = 3.0  # gaps and steps are clipped at this many median heights
 
 
 def extract_geometry_features(boxes: Array) -> Array:
-    """Features of each symbol's place from the boxes alone, [n, 4] in reading order → float32 [n, 8], see GEOMETRY."""
+    """Compute the features `GEOMETRY` of each symbol of a page.
+
+    Args:
+        boxes: left, top, right and bottom of the symbols in reading order, [n, 4].
+
+    Returns:
+        Features, float32 [n, 8].
+    """
     n = len(boxes)
     if n == 0:
         return np.zeros((0, len(GEOMETRY)), np.float32)
@@ -27,22 +34,28 @@ def extract_geometry_features(boxes: Array) -> Array:
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
     low = boxes[:, :2].min(axis=0)
     high = boxes[:, 2:].max(axis=0)
-    place = (middle - low) / np.maximum(high - low, 1e-9)
+    position = (middle - low) / np.maximum(high - low, 1e-9)
     before = np.maximum(np.arange(n) - 1, 0)
     gap = (boxes[:, 0] - boxes[before, 2]) / unit
     step = (middle[:, 1] - middle[before, 1]) / unit
     gap[0] = 0.0
     logs = np.log(np.maximum(size, 0.05))
-    columns = [*logs.T, *place.T, np.clip(gap, -_FAR, _FAR), np.clip(step, -_FAR, _FAR), logs[:, 1] - logs[before, 1]]
+    columns = [
+        *logs.T,
+        *position.T,
+        np.clip(gap, -_FAR, _FAR),
+        np.clip(step, -_FAR, _FAR),
+        logs[:, 1] - logs[before, 1],
+    ]
     return np.stack([*columns, find_line_starts(boxes)], axis=1).astype(np.float32)
 
 
 def find_line_starts(boxes: Array) -> Array:
-    """Where the reading order goes on in a new line, bool [n]: the pen goes back to the left, below its predecessor.
+    """Return which symbols start a line, bool [n].
 
-    A symbol starts a line if its middle lies left of its predecessor's by half a median height or more, and its middle
-    lower than that of the predecessor by more than half of a median height. Denominators look the same: a page with
-    fraction bars needs its structure for that, not this function.
+    A symbol starts a line if its center is more than half a median height to the left of its predecessor's center
+    and more than half a median height below it. Denominators also match this rule, so it does not fit pages with
+    fraction bars.
     """
     starts = np.zeros(len(boxes), bool)
     if len(boxes):
@@ -53,6 +66,6 @@ def find_line_starts(boxes: Array) -> Array:
 
 
 def compute_unit_length(boxes: Array) -> float:
-    """The median height of a symbol; where most are flat, the median of their longer sides."""
+    """Return the median height of the symbols, but at least half the median of their longer sides."""
     size = boxes[:, 2:] - boxes[:, :2]
     return max(float(np.median(size[:, 1])), 0.5 * float(np.median(size.max(axis=1))), 1e-9)

@@ -1,7 +1,7 @@
-"""HoG, histograms of oriented gradients (Dalal & Triggs 2005), of 40 × 40 crops.
+"""Histograms of oriented gradients (HoG; Dalal & Triggs 2005) of 40 × 40 crops.
 
-9 orientations in 0 … 180°, cells of 8 × 8 pixels, blocks of 2 × 2 cells at every cell, L2-Hys: 4 × 4 blocks × 36 = 576
-numbers, equal to scikit-image's `hog` with those settings.
+The settings are 9 orientations in 0 … 180°, cells of 8 × 8 pixels, blocks of 2 × 2 cells at every cell, and L2-Hys.
+They give 4 × 4 blocks × 36 = 576 numbers, equal to those of scikit-image's `hog`.
 """
 
 import math
@@ -13,12 +13,19 @@ from aggrevated.core.arrays import Array
 ORIENTATIONS = 9
 CELL = 8  # pixels
 BLOCK = 2  # cells
-CLIP = 0.2  # of L2-Hys
-_EPSILON = 1e-5  # scikit-image's
+CLIP = 0.2  # clipping value of L2-Hys
+_EPSILON = 1e-5  # as in scikit-image
 
 
 def extract_hog_features(images: Array) -> Array:
-    """The histogram of oriented gradients of each crop, [n, height, width] → float32 [n, 576] (for 40 × 40)."""
+    """Compute the histogram of oriented gradients of each crop.
+
+    Args:
+        images: crops, [n, height, width].
+
+    Returns:
+        Features, float32 [n, 576] for crops of 40 × 40 pixels.
+    """
     assert images.ndim == 3, images.shape
     blocks = np.lib.stride_tricks.sliding_window_view(_compute_cells(images), (BLOCK, BLOCK), axis=(1, 2))
     blocks = np.moveaxis(blocks, 3, 5)  # [n, rows, columns, orientation, 2, 2] → orientation last
@@ -27,14 +34,14 @@ def extract_hog_features(images: Array) -> Array:
 
 
 def _normalize_blocks(blocks: Array) -> Array:
-    """Each block divided by its length, √(‖v‖² + ε²)."""
+    """Return each block divided by its length, √(‖v‖² + ε²)."""
     squared = np.einsum("nrcijo,nrcijo->nrc", blocks, blocks)
     unit: Array = blocks / np.sqrt(squared + _EPSILON**2)[..., None, None, None]
     return unit
 
 
 def _compute_cells(images: Array) -> Array:
-    """The mean gradient magnitude by orientation in each cell, [n, height / 8, width / 8, 9]. Borders have none."""
+    """Return the mean gradient magnitude by orientation in each cell, [n, height / 8, width / 8, 9], 0 at borders."""
     n, height, width = images.shape
     rows = height // CELL
     columns = width // CELL
@@ -45,12 +52,12 @@ def _compute_cells(images: Array) -> Array:
     across[:, :, 1:-1] = image[:, :, 2:] - image[:, :, :-2]
     down = down[:, : rows * CELL, : columns * CELL]
     across = across[:, : rows * CELL, : columns * CELL]
-    which, y, x = np.nonzero((down != 0) | (across != 0))  # most of a crop is paper
-    dy = down[which, y, x]
-    dx = across[which, y, x]
+    image_index, y, x = np.nonzero((down != 0) | (across != 0))  # most of a crop is paper
+    dy = down[image_index, y, x]
+    dx = across[image_index, y, x]
     angle = np.rad2deg(np.arctan2(dy, dx)) % 180.0
     edges = np.arange(1, ORIENTATIONS) * (180.0 / ORIENTATIONS)
     bins = np.searchsorted(edges, angle, side="right")
-    cell = ((which * rows + y // CELL) * columns + x // CELL) * ORIENTATIONS + bins
+    cell = ((image_index * rows + y // CELL) * columns + x // CELL) * ORIENTATIONS + bins
     sums = np.bincount(cell, np.hypot(dy, dx), minlength=n * rows * columns * ORIENTATIONS)
     return sums.reshape(n, rows, columns, ORIENTATIONS) / CELL**2

@@ -1,7 +1,7 @@
-"""Where a symbol stands in two dimensions: beside those around it in reading order, and over and under others.
+"""Two-dimensional layout features of a symbol: positions of its neighbors, and counts of overlapping symbols.
 
-An exponent is known by where it stands beside its base, a fraction's bar by what is above and below it, what is under a
-root by the box around it. `geometry` tells less, and stays as the paper's rows know it.
+The position relative to its base identifies an exponent, the symbols above and below identify a fraction bar, and the
+surrounding box identifies what is under a root. The smaller `geometry` has the features of the paper's experiments.
 """
 
 import numpy as np
@@ -9,45 +9,54 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.features.geometry import compute_unit_length, extract_geometry_features
 
-NEIGHBORS = (-2, -1, 1, 2)  # places in reading order
-BETWEEN = 6  # numbers for each neighbour
-PLACE = 6  # the last numbers: of one symbol alone, so that differences between any two can be taken
+NEIGHBORS = (-2, -1, 1, 2)  # offsets in reading order
+BETWEEN = 6  # features of each neighbor
+PLACE = 6  # features of the box itself, which come last, so that policies can take differences between two symbols
 OVERLAPS = 5
 LAYOUT = 8 + BETWEEN * len(NEIGHBORS) + OVERLAPS + PLACE
-FAR = 4.0  # median heights, beyond which a distance says no more
-NEAR = 3.0  # median heights above or below, within which a symbol counts as being over or under another
+FAR = 4.0  # distances are clipped at this many median heights
+NEAR = 3.0  # largest vertical distance of a symbol over or under another, in median heights
 
 
 def compute_layout(boxes: Array) -> Array:
-    """float32 [n, LAYOUT] of boxes [n, 4] in reading order: `geometry`, neighbours, overlaps, and the place itself."""
+    """Compute the layout features of each symbol: `geometry`, neighbors, overlaps and the box itself.
+
+    Args:
+        boxes: left, top, right and bottom of the symbols in reading order, [n, 4].
+
+    Returns:
+        Features, float32 [n, LAYOUT].
+    """
     if not len(boxes):
         return np.zeros((0, LAYOUT), np.float32)
     unit = compute_unit_length(boxes)
     scaled = (boxes - [*boxes[:, :2].min(axis=0)] * 2) / unit
-    beside = [extract_neighbor_features(scaled, shift) for shift in NEIGHBORS]
+    neighbors = [extract_neighbor_features(scaled, shift) for shift in NEIGHBORS]
     return np.concatenate(
-        [extract_geometry_features(boxes), *beside, extract_overlap_features(scaled), extract_box_features(scaled)],
+        [extract_geometry_features(boxes), *neighbors, extract_overlap_features(scaled), extract_box_features(scaled)],
         axis=1,
     ).astype(np.float32)
 
 
 def extract_neighbor_features(boxes: Array, shift: int) -> Array:
-    """[n, BETWEEN]: how the neighbour so many places on stands to each symbol; zeros where there is none."""
+    """Return features of each symbol's neighbor at offset `shift`, zeros where there is none, [n, BETWEEN]."""
     n = len(boxes)
-    other = np.arange(n) + shift
-    there = (other >= 0) & (other < n)
-    near = boxes[np.clip(other, 0, n - 1)]
-    edges = near - boxes  # left, top, right, bottom
-    gap = near[:, 0] - boxes[:, 2] if shift > 0 else boxes[:, 0] - near[:, 2]
-    size = np.log(np.maximum(near[:, 3] - near[:, 1], 0.05) / np.maximum(boxes[:, 3] - boxes[:, 1], 0.05))
+    neighbor = np.arange(n) + shift
+    exists = (neighbor >= 0) & (neighbor < n)
+    neighbor_boxes = boxes[np.clip(neighbor, 0, n - 1)]
+    edges = neighbor_boxes - boxes  # left, top, right, bottom
+    gap = neighbor_boxes[:, 0] - boxes[:, 2] if shift > 0 else boxes[:, 0] - neighbor_boxes[:, 2]
+    size = np.log(
+        np.maximum(neighbor_boxes[:, 3] - neighbor_boxes[:, 1], 0.05) / np.maximum(boxes[:, 3] - boxes[:, 1], 0.05)
+    )
     columns = [np.clip(edges, -FAR, FAR), np.clip(gap, -FAR, FAR)[:, None], size[:, None]]
-    return np.concatenate(columns, axis=1) * there[:, None]
+    return np.concatenate(columns, axis=1) * exists[:, None]
 
 
 def extract_overlap_features(boxes: Array) -> Array:
-    """[n, OVERLAPS]: how many stand over, under, inside of, around it (log 1 + count), and whether it stands alone.
+    """Return log(1 + count) of symbols over, under, inside and around each symbol, and a flag for none, [n, OVERLAPS].
 
-    Over and under are those whose middle is between its left and right borders and not far away.
+    A symbol is over or under another if its center is between the other's left and right borders and near it.
     """
     left, top, right, bottom = boxes.T
     across = (left + right) / 2
@@ -64,6 +73,6 @@ def extract_overlap_features(boxes: Array) -> Array:
 
 
 def extract_box_features(boxes: Array) -> Array:
-    """[n, PLACE]: the borders in median heights, tens of them across, and the logarithms of width and height."""
+    """Return the four borders in tens of median heights and half the logarithms of width and height, [n, PLACE]."""
     size = np.log(np.maximum(boxes[:, 2:] - boxes[:, :2], 0.05))
     return np.concatenate([boxes / 10.0, size / 2.0], axis=1)

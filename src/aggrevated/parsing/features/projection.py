@@ -1,4 +1,4 @@
-"""From raw features of a symbol to those that a policy reads: HoG's principal components, standardised geometry."""
+"""Projection of raw features to those that a policy reads: principal components of HoG, standardized geometry."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ COMPONENTS = 160  # of HoG's 576 numbers: 95 to 97 % of the variance
 
 
 class Projection(nn.Module):
-    """x ↦ (x − centre) · matrix, fixed after it was fitted; it is saved with the policy that uses it."""
+    """Affine map x ↦ (x − centre) · matrix, fixed after `fit` and saved with the policy that uses it.
 
-    centre: Tensor  # [F]
-    matrix: Tensor  # [F, D]
+    Args:
+        centre: mean of the raw features, [F].
+        matrix: projection matrix, [F, D].
+    """
+
+    centre: Tensor
+    matrix: Tensor
 
     def __init__(self, centre: Array, matrix: Array) -> None:
         super().__init__()
@@ -27,17 +32,28 @@ class Projection(nn.Module):
 
     @classmethod
     def blank(cls, geometry: bool = True) -> Projection:
-        """One to load fitted numbers into."""
+        """Return a projection of zeros into which saved tensors can be loaded."""
         return cls(np.zeros(RAW), np.zeros((RAW, COMPONENTS + geometry * len(GEOMETRY))))
 
     @classmethod
     def fit(cls, raw: Array, pixels: int = PIXELS, components: int = COMPONENTS) -> Projection:
-        """Fitted to raw features [n, F]: the components of the first so many numbers scaled alike, to a mean variance
-        of 1; the others, geometry, each to 1."""
+        """Fit a projection to raw features.
+
+        The first `pixels` features become principal components with a common scale and a mean variance of 1. Each of
+        the others, the geometry, is scaled to a variance of 1.
+
+        Args:
+            raw: raw features, [n, F].
+            pixels: number of leading features that describe the picture.
+            components: number of principal components.
+
+        Returns:
+            The projection.
+        """
         width = raw.shape[1]
         centre = raw.mean(axis=0, dtype=np.float64)
-        centred = raw[:, :pixels] - centre[:pixels]
-        variance, axes = np.linalg.eigh(centred.T @ centred / max(len(raw) - 1, 1))
+        centered = raw[:, :pixels] - centre[:pixels]
+        variance, axes = np.linalg.eigh(centered.T @ centered / max(len(raw) - 1, 1))
         matrix = np.zeros((width, components + width - pixels))
         matrix[:pixels, :components] = axes[:, : -components - 1 : -1] / np.sqrt(variance[-components:].mean() + 1e-9)
         matrix[pixels:, components:] = np.diag(1 / (raw[:, pixels:].std(axis=0) + 1e-6))
@@ -45,13 +61,13 @@ class Projection(nn.Module):
 
     @property
     def width(self) -> int:
-        """D."""
+        """Return D, the number of projected features."""
         return int(self.matrix.shape[1])
 
     def drop_geometry(self) -> Projection:
-        """The same, for a policy that sees only the pictures."""
+        """Return a copy without the geometry features, for policies that read only pictures."""
         return Projection(self.centre.numpy(), self.matrix.numpy()[:, :COMPONENTS])
 
     def forward(self, raw: Array) -> Array:
-        """[n, D] float32."""
+        """Return the projected features, float32 [n, D]."""
         return affine(raw - self.centre.numpy(), self.matrix.numpy(), np.zeros(self.width, np.float32))

@@ -1,4 +1,4 @@
-"""All that can be known of a symbol: its histogram of oriented gradients, and where its box lies."""
+"""Raw features of symbols: histograms of oriented gradients, and the position of the box."""
 
 from collections.abc import Sequence
 
@@ -11,49 +11,63 @@ from aggrevated.parsing.features.hog import extract_hog_features
 from aggrevated.parsing.features.layout import LAYOUT, compute_layout
 from aggrevated.parsing.pages.page import Page
 
-PIXELS = 576  # numbers of HoG
-RAW = PIXELS + len(GEOMETRY)  # numbers for each symbol
+PIXELS = 576  # HoG features
+RAW = PIXELS + len(GEOMETRY)  # raw features of each symbol
 
-COARSE = 10  # pixels across and down of a crop at a lower resolution
+COARSE = 10  # side of a downsampled crop, pixels
 DETAILED_PIXELS = PIXELS + COARSE**2
 DETAILED = DETAILED_PIXELS + LAYOUT
 
-SYMBOLS = 128  # whose pictures are drawn at a time: memory stays small and near, however many pages there are
+SYMBOLS = 128  # crops drawn at a time, which limits the memory
 
 
 def extract_raw_features(pages: Sequence[Page]) -> Array:
-    """Of the symbols of all pages, one after the other: HoG, then geometry, float32 [Σn, RAW]."""
+    """Compute HoG and geometry of the symbols of all pages.
+
+    Args:
+        pages: pages, whose symbols are concatenated.
+
+    Returns:
+        Raw features, float32 [Σn, RAW].
+    """
     ink = [strokes for page in pages for strokes in page.ink]
-    found = np.empty((len(ink), RAW), np.float32)
+    features = np.empty((len(ink), RAW), np.float32)
     for first in range(0, len(ink), SYMBOLS):
-        some = slice(first, first + SYMBOLS)
-        found[some, :PIXELS] = extract_hog_features(draw_crops(ink[some]))
-    found[:, PIXELS:] = np.concatenate([extract_geometry_features(page.boxes) for page in pages])
-    return found
+        block = slice(first, first + SYMBOLS)
+        features[block, :PIXELS] = extract_hog_features(draw_crops(ink[block]))
+    features[:, PIXELS:] = np.concatenate([extract_geometry_features(page.boxes) for page in pages])
+    return features
 
 
 def extract_detailed_features(pages: Sequence[Page]) -> Array:
-    """The same with more to it: HoG, the crop at a lower resolution, and `layout`, float32 [Σn, DETAILED]."""
+    """Compute HoG, downsampled crops and `layout` of the symbols of all pages.
+
+    Args:
+        pages: pages, whose symbols are concatenated.
+
+    Returns:
+        Raw features, float32 [Σn, DETAILED].
+    """
     ink = [strokes for page in pages for strokes in page.ink]
-    found = np.empty((len(ink), DETAILED), np.float32)
+    features = np.empty((len(ink), DETAILED), np.float32)
     for first in range(0, len(ink), SYMBOLS):
-        some = slice(first, first + SYMBOLS)
-        drawn = draw_crops(ink[some])
-        found[some, :PIXELS] = extract_hog_features(drawn)
-        found[some, PIXELS:DETAILED_PIXELS] = downsample_crops(drawn)
-    found[:, DETAILED_PIXELS:] = np.concatenate([compute_layout(page.boxes) for page in pages])
-    return found
+        block = slice(first, first + SYMBOLS)
+        crops = draw_crops(ink[block])
+        features[block, :PIXELS] = extract_hog_features(crops)
+        features[block, PIXELS:DETAILED_PIXELS] = downsample_crops(crops)
+    features[:, DETAILED_PIXELS:] = np.concatenate([compute_layout(page.boxes) for page in pages])
+    return features
 
 
-def downsample_crops(drawn: Array) -> Array:
-    """[n, COARSE²]: crops [n, 40, 40] at a lower resolution; in the mean as long as HoG's vectors, about."""
+def downsample_crops(crops: Array) -> Array:
+    """Return crops [n, 40, 40] at a lower resolution, in 0 … 1, [n, COARSE²]."""
     tile = SIDE // COARSE
-    means: Array = drawn.reshape(-1, COARSE, tile, COARSE, tile).mean(axis=(2, 4)).reshape(-1, COARSE**2)
+    means: Array = crops.reshape(-1, COARSE, tile, COARSE, tile).mean(axis=(2, 4)).reshape(-1, COARSE**2)
     return means / 255.0
 
 
 def pad_features(lengths: Array, features: Array) -> Array:
-    """Features [Σn, D] of pages of these lengths [P] as a table [P, N, D], zeros beyond a page."""
-    laid_out = np.zeros((len(lengths), int(lengths.max()), features.shape[1]), np.float32)
-    laid_out[np.arange(laid_out.shape[1]) < lengths[:, None]] = features
-    return laid_out
+    """Return features [Σn, D] of pages with these lengths [P] padded with zeros, float32 [P, N, D]."""
+    padded = np.zeros((len(lengths), int(lengths.max()), features.shape[1]), np.float32)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = features
+    return padded

@@ -1,4 +1,4 @@
-"""Transition systems over batches of configurations, their dynamic oracles, and the check of these by brute force."""
+"""Transition systems over batches of configurations, their dynamic oracles and a brute-force check of these oracles."""
 
 from typing import Protocol
 
@@ -6,50 +6,54 @@ from aggrevated.core.arrays import Array
 
 
 class TransitionSystem(Protocol):
-    """What a parser may do, and what it costs. Rows are configurations [batch, 2 + 2(N+1)], gold heads [batch, N+1].
+    """The transitions of a parser and their costs, for batches of configurations.
 
-    It must be arc-decomposable: arcs that can each still be made can all be made. Then counting those that a transition
-    puts out of reach is its exact cost-to-go, without a roll-out.
+    `rows` are configurations, int16 [batch, 2 + 2(N+1)]; `gold` are gold heads, int [batch, N+1].
+    A system must be arc-decomposable: if each of several arcs of a projective tree is reachable, all of them are
+    reachable together.
+    The number of gold arcs that a transition makes unreachable is then its exact cost, without a rollout.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the value of `--transition-system` that selects this system."""
+        ...
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The names of the A transitions."""
+        """Return the names of the A transitions."""
         ...
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The expert's preference among transitions that lose equally much."""
+        """Return the actions in the order in which the expert prefers them when they cost the same."""
         ...
 
     @property
     def action_arcs(self) -> tuple[tuple[int, int] | None, ...]:
-        """The arc that each makes, as places of (dependent, head) in what a learner sees; None where it makes none."""
+        """Return the arc that each action makes, as indices of (dependent, head) in an observation, or None."""
         ...
 
     def max_transitions(self, n: int) -> int:
-        """The most transitions of a parse of n symbols."""
+        """Return the largest number of transitions in a parse of `n` symbols."""
         ...
 
     def is_done(self, rows: Array) -> Array:
-        """[batch] whether the parse has ended."""
+        """Return whether each parse has ended, bool [batch]."""
         ...
 
     def action_mask(self, rows: Array) -> Array:
-        """[batch, A] which transitions may be taken."""
+        """Return which transitions are legal, bool [batch, A]."""
         ...
 
     def step(self, rows: Array, action: Array) -> Array:
-        """The configurations after these transitions [batch]; `rows` are not changed."""
+        """Return the configurations after the transitions `action` [batch], without changing `rows`."""
         ...
 
     def count_lost_arcs(self, rows: Array, gold: Array) -> Array:
-        """[batch, A] the dynamic oracle: how many gold arcs each legal transition takes out of reach that are in it."""
+        """Return how many reachable gold arcs each legal transition makes unreachable, int [batch, A]."""
         ...
 
     def is_stack_arc_reachable(self, rows: Array, head: Array) -> Array:
-        """[batch, N+1] whether a symbol of the stack can still get that `head` [batch, N+1] if it is there, too."""
+        """Return whether each symbol on the stack can still get the head `head` on the stack, bool [batch, N+1]."""
         ...

@@ -1,4 +1,7 @@
-"""Arc-eager: Shift, Left (the buffer's first heads the top of the stack), Right (the other way), Reduce."""
+"""Arc-eager transition system: Shift, Left, Right and Reduce.
+
+Left makes the first symbol of the buffer the head of the top of the stack; Right makes the opposite arc and shifts.
+"""
 
 from dataclasses import dataclass
 
@@ -19,7 +22,10 @@ SHIFT, LEFT, RIGHT, REDUCE = range(4)
 
 @dataclass(frozen=True)
 class ArcEager:
-    """ROOT lies at the bottom of the stack. A parse ends when the buffer is empty; who has no head then, is wrong."""
+    """Arc-eager transition system with ROOT at the bottom of the stack.
+
+    A parse ends when the buffer is empty. Symbols without a head then count as errors.
+    """
 
     name: str = "arc-eager"
     actions: tuple[str, ...] = ("shift", "left", "right", "reduce")
@@ -27,7 +33,7 @@ class ArcEager:
     action_arcs: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (BUFFER, STACK), None)
 
     def max_transitions(self, n: int) -> int:
-        """2n − 1: each symbol is pushed once and popped at most once."""
+        """Return 2n − 1: each symbol is pushed once and popped at most once."""
         return 2 * n - 1
 
     def is_done(self, rows: Array) -> Array:
@@ -74,5 +80,5 @@ class ArcEager:
         return np.stack([shift, left, right, in_buffer_of_s], axis=1).astype(np.int64)
 
     def is_stack_arc_reachable(self, rows: Array, head: Array) -> Array:
-        """None: every arc has an end in the buffer."""
+        """Return False everywhere: every arc has an end in the buffer."""
         return np.zeros(head.shape, bool)

@@ -1,4 +1,7 @@
-"""Arc-hybrid: Shift, Left (the buffer's first heads the top of the stack), Right (the second on the stack heads it)."""
+"""Arc-hybrid transition system: Shift, Left and Right.
+
+The head of the top of the stack becomes the first symbol of the buffer (Left) or the symbol below it (Right).
+"""
 
 from dataclasses import dataclass
 
@@ -21,9 +24,10 @@ SHIFT, LEFT, RIGHT = range(3)
 
 @dataclass(frozen=True)
 class ArcHybrid:
-    """ROOT lies at the bottom of the stack, and what is left above it at the end is its dependent.
+    """Arc-hybrid transition system with ROOT at the bottom of the stack.
 
-    That arc is implicit, as in the paper's appendix: the last transition of a parse makes it, too.
+    The last symbol above ROOT depends on ROOT. The last transition of a parse also makes that arc, as in the
+    paper's appendix.
     """
 
     name: str = "arc-hybrid"
@@ -32,11 +36,11 @@ class ArcHybrid:
     action_arcs: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (STACK, BELOW))
 
     def max_transitions(self, n: int) -> int:
-        """2n − 1, and none has fewer."""
+        """Return 2n − 1, which is also the smallest number."""
         return 2 * n - 1
 
     def is_done(self, rows: Array) -> Array:
-        """[batch] nothing in the buffer, and one symbol above ROOT."""
+        """Return whether the buffer is empty and at most one symbol is above ROOT, bool [batch]."""
         view = ConfigurationView(rows)
         ended: Array = view.is_buffer_empty & (view.on_stack.sum(axis=1) <= 2)
         return ended
@@ -80,9 +84,9 @@ class ArcHybrid:
         return np.stack([shift, left, right], axis=1).astype(np.int64)
 
     def is_stack_arc_reachable(self, rows: Array, head: Array) -> Array:
-        """Where the head is the symbol next below on the stack: Right makes that arc."""
+        """Return where the head is the next symbol below on the stack: Right makes that arc."""
         view = ConfigurationView(rows)
         highest = np.maximum.accumulate(np.where(view.on_stack, np.arange(view.width), NO_SYMBOL), axis=1)
         next_below = np.concatenate([np.full((len(rows), 1), NO_SYMBOL), highest[:, :-1]], axis=1)
-        found: Array = next_below == head
-        return found
+        reachable: Array = next_below == head
+        return reachable

@@ -1,4 +1,4 @@
-"""The expert of a parser: gold trees, known at training time only, and by them what every transition loses."""
+"""Expert of the parser: gold trees, known during training only, and the gold arcs that every transition loses."""
 
 import numpy as np
 
@@ -15,9 +15,18 @@ NEVER = np.iinfo(np.int64).max
 
 
 def select_best_transition(system: TransitionSystem, rows: Array, gold: Array) -> Array:
-    """[batch] the legal transition that loses least; of several the one that comes first in the system's order.
+    """Return the legal transition that loses the fewest gold arcs, int [batch].
 
-    From a configuration in which nothing is lost it is the static oracle: the gold sequence, arcs as early as can be.
+    Ties go to the transition that comes first in the system's `order`. In a configuration without lost arcs this is
+    the static oracle: the gold sequence that makes each arc as early as possible.
+
+    Args:
+        system: transition system of the configurations.
+        rows: configurations, int16 [batch, 2 + 2(N+1)].
+        gold: gold heads, int [batch, N+1].
+
+    Returns:
+        Actions, int [batch].
     """
     costs = np.where(system.action_mask(rows), system.count_lost_arcs(rows, gold), NEVER)
     order = np.array(system.order)
@@ -26,7 +35,7 @@ def select_best_transition(system: TransitionSystem, rows: Array, gold: Array) -
 
 
 def find_gold_transitions(system: TransitionSystem, heads: Array) -> list[int]:
-    """The transitions that make this tree."""
+    """Return the transitions that make the tree with these heads [n]."""
     rows = make_initial_configurations(np.array([len(heads)]), len(heads))
     gold = add_root(heads, len(heads))[None]
     sequence = []
@@ -38,22 +47,22 @@ def find_gold_transitions(system: TransitionSystem, heads: Array) -> list[int]:
 
 
 def count_already_lost(system: TransitionSystem, rows: Array, gold: Array) -> Array:
-    """[batch] how many gold arcs can no longer be made: to heads that are wrong, and between symbols that have passed.
+    """Return how many gold arcs can no longer be made, int [batch].
 
-    An arc can still be made while one of its ends is in the buffer and the other there or on the stack without a wrong
-    head; which ones can be made between two on the stack, the system knows.
+    An arc is reachable while one end is in the buffer and the other is in the buffer or on the stack, and its
+    dependent has no other head. The system says which arcs between two symbols on the stack are reachable.
     """
     view = ConfigurationView(rows)
-    wanted = (gold != NO_SYMBOL) & (np.arange(view.width) >= 1)
-    given = view.heads >= 0
-    mistaken = wanted & given & (view.heads != gold)
+    has_gold_head = (gold != NO_SYMBOL) & (np.arange(view.width) >= 1)
+    has_head = view.heads >= 0
+    wrong = has_gold_head & has_head & (view.heads != gold)
     buffer = view.is_in_buffer()
-    on = view.on_stack.astype(bool)
-    head = np.where(wanted, gold, 0)
-    lane = np.arange(len(rows))[:, None]
-    head_in_buffer = buffer[lane, head]
-    head_on = on[lane, head]
-    reachable = buffer & (head_in_buffer | head_on)
-    reachable |= on & ~given & (head_in_buffer | system.is_stack_arc_reachable(rows, head))
-    lost: Array = (mistaken | (wanted & ~given & ~reachable)).sum(axis=1)
+    on_stack = view.on_stack.astype(bool)
+    head = np.where(has_gold_head, gold, 0)
+    row = np.arange(len(rows))[:, None]
+    head_in_buffer = buffer[row, head]
+    head_on_stack = on_stack[row, head]
+    reachable = buffer & (head_in_buffer | head_on_stack)
+    reachable |= on_stack & ~has_head & (head_in_buffer | system.is_stack_arc_reachable(rows, head))
+    lost: Array = (wrong | (has_gold_head & ~has_head & ~reachable)).sum(axis=1)
     return lost

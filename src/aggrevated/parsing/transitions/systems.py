@@ -1,4 +1,4 @@
-"""The transition systems, by name."""
+"""Table of the transition systems by name."""
 
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.arc_eager import ArcEager
