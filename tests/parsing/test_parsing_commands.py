@@ -92,7 +92,7 @@ def test_compare_algebra_runs_prints_row_and_draws_figure(run: Path, command: Co
 def test_commands_reject_options_of_other_tasks_for_algebra_runs(
     run: Path, command: CommandRunner, tmp_path: Path
 ) -> None:
-    assert "which is not of control and does not move" in command.error(2, "watch", run)
+    assert "which is not a control task and cannot be animated" in command.error(2, "watch", run)
     assert "--episodes has no effect on a run of algebra; leave it out" in command.error(
         2, "evaluate", run, "--episodes", 5
     )

@@ -97,7 +97,7 @@ def test_make_gl_context_without_a_renderer_raises_one_sentence(monkeypatch, wan
     with pytest.raises(UsageError) as error:
         make_gl_context(10, 10)
     assert str(error.value) == (
-        "a robot cannot be drawn here for want of a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
+        "robots cannot be drawn without a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
         f"and set MUJOCO_GL to egl or osmesa ({why[wanted]})"
     )
     both = ["mujoco.egl", "mujoco.osmesa"]

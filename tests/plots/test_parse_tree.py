@@ -147,9 +147,9 @@ def test_draw_growth_draws_long_pages_in_one_column(tmp_path: Path) -> None:
 
 
 def test_draw_tree_and_draw_growth_refuse_heads_that_do_not_fit_the_page(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has 5 symbols, so its tree has as many heads, each 0 … 5; give these"):
+    with pytest.raises(UsageError, match=r"pass 5 heads, one per symbol, each from 0 to 5"):
         draw_tree(SHORT, LONG.heads, tmp_path / "tree")
-    with pytest.raises(UsageError, match=r"as many heads"):
+    with pytest.raises(UsageError, match=r"pass 5 heads"):
         draw_tree(SHORT, SHORT.heads, tmp_path / "tree", gold=np.array([9, 0, 0, 0, 0]))
-    with pytest.raises(UsageError, match=r"there are no frames to draw; give at least one configuration"):
+    with pytest.raises(UsageError, match=r"there are no frames to draw: pass at least one configuration"):
         draw_growth(SHORT, [], tmp_path / "growth")

@@ -1,1 +1,1 @@
-"""Policies for programs that know nothing of this one: ONNX."""
+"""Export of policies as ONNX files, for programs that do not use this package."""

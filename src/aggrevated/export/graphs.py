@@ -1,4 +1,4 @@
-"""An ONNX graph while it grows: operations by name, each of which gives the name of what comes out."""
+"""Builder of ONNX graphs: each operation that is added returns the names of its results."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
 
-# old enough for every onnxruntime of the last years
+# supported by every onnxruntime since 2023
 OPSET = 17
 IR = 8
-NUMBERS = {"float32": 1, "int64": 7, "float64": 11}  # as ONNX counts its types
+NUMBERS = {"float32": 1, "int64": 7, "float64": 11}  # ONNX codes of element types
 
 
 def import_onnx() -> Any:
-    """The package onnx; a `UsageError` where it is not installed."""
+    """Return the package `onnx`.
+
+    Raises:
+        UsageError: `onnx` is not installed.
+    """
     try:
         import onnx
     except ImportError as error:
@@ -27,7 +31,7 @@ def import_onnx() -> Any:
 
 @dataclass
 class Graph:
-    """Operations in the order in which they are done, and the numbers that they know."""
+    """Operations in the order of their execution, with their constants, inputs and outputs."""
 
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
@@ -35,48 +39,48 @@ class Graph:
     outputs: list[Any] = field(default_factory=list)
 
     def add_constant(self, array: Any, dtype: Any = np.float32) -> str:
-        """Numbers that are part of the file."""
+        """Add an array that is stored in the file, and return its name."""
         name = f"constant_{len(self.constants)}"
         self.constants.append(import_onnx().numpy_helper.from_array(np.array(array, dtype), name))
         return name
 
     def add(self, operation: str, *inputs: str, **attributes: Any) -> str:
-        """The name of its one result."""
+        """Add an operation with one result, and return the name of the result."""
         return self.add_outputs(operation, 1, *inputs, **attributes)[0]
 
     def add_outputs(self, operation: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
-        """The names of its results."""
+        """Add an operation with `count` results, and return their names."""
         names = [f"{operation.lower()}_{len(self.nodes)}_{i}" for i in range(count)]
         self.nodes.append(import_onnx().helper.make_node(operation, inputs, names, **attributes))
         return names
 
     def add_affine(self, x: str, weight: Array, bias: Array) -> str:
-        """x Wᵀ + b, with torch's W [outputs, inputs]."""
+        """Add x Wᵀ + b, with torch's W [outputs, inputs], and return the name of the result."""
         return self.add("Gemm", x, self.add_constant(weight), self.add_constant(bias), transB=1)
 
     def add_slice(self, x: str, start: int, end: int) -> str:
-        """The columns from `start` up to `end`."""
+        """Add a slice of the columns from `start` up to `end`, and return its name."""
         return self.add("Slice", x, *(self.add_constant([one], np.int64) for one in (start, end, 1)))
 
     def take_in(self, name: str, shape: tuple[int, ...]) -> str:
-        """What the program gives, [batch, ...]."""
+        """Declare an input [batch, *shape] of the model, and return its name."""
         self.inputs.append(self._make_value_info(name, "float32", shape))
         return name
 
     def add_output(self, name: str, value: str, shape: tuple[int, ...], dtype: str = "float32") -> None:
-        """What the program gets, [batch, ...]."""
+        """Declare an output [batch, *shape] of the model."""
         self.nodes.append(import_onnx().helper.make_node("Identity", [value], [name]))
         self.outputs.append(self._make_value_info(name, dtype, shape))
 
     def _make_value_info(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
         return import_onnx().helper.make_tensor_value_info(name, NUMBERS[dtype], ["batch", *shape])
 
-    def build_model(self, facts: dict[str, str]) -> Any:
-        """The whole file, found to be sound, with what it says of itself."""
+    def build_model(self, metadata: dict[str, str]) -> Any:
+        """Return the checked model with `metadata` as its properties."""
         onnx = import_onnx()
         graph = onnx.helper.make_graph(self.nodes, "policy", self.inputs, self.outputs, self.constants)
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR)
         model.producer_name = "aggrevated"
-        onnx.helper.set_model_props(model, facts)
+        onnx.helper.set_model_props(model, metadata)
         onnx.checker.check_model(model, full_check=True)
         return model

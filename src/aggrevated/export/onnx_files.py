@@ -1,4 +1,4 @@
-"""A policy as an ONNX file, from what its environment shows to what it takes, checked against the policy itself."""
+"""Export of a policy, from observation to action, as a checked ONNX file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,24 @@ BATCH = 5
 
 
 def export_onnx(policy: Policy, path: Path | str, card: JsonDict | None = None) -> float | None:
-    """Write it, and give by how much onnxruntime differs from it at most; None where that is not installed.
+    """Write a policy as an ONNX file and compare onnxruntime's outputs with the policy's.
 
-    Inputs are `observation` [batch, ...], flattened as gymnasium does, and the `state` [batch, M] of a policy that
-    remembers, zeros at first. Outputs are `action`, `logits` or `mean` and `deviation`, and `state_out`.
+    The model's inputs are `observation` [batch, ...], flattened as Gymnasium flattens it, and `state` [batch, M]
+    of a policy with memory, zeros at the first step. Its outputs are `action`, then `logits` or both `mean` and
+    `deviation`, and `state_out` of a policy with memory.
+
+    Args:
+        policy: the policy to export.
+        path: the file to write.
+        card: metadata to store in the model; None stores `policy.metadata`.
+
+    Returns:
+        The largest difference between onnxruntime and the policy, relative to the largest absolute value or
+        to 1; None if onnxruntime is not installed.
+
+    Raises:
+        UsageError: `onnx` is not installed, or the policy cannot be written as ONNX.
+        DataError: onnxruntime and the policy differ by more than `TOLERANCE`.
     """
     model = build_onnx_model(policy, policy.metadata if card is None else card).SerializeToString()
     difference = max_onnx_difference(policy, model)
@@ -36,51 +50,56 @@ def export_onnx(policy: Policy, path: Path | str, card: JsonDict | None = None) 
 
 
 def build_onnx_model(policy: Policy, card: JsonDict) -> Any:
-    """The model, with the card as its metadata."""
+    """Return the ONNX model of a policy with `card` as its metadata."""
     if policy.observe_actions:
         raise UsageError(
-            "a policy that sees its previous actions cannot be written as ONNX, which is not told which were taken; "
+            "a policy that sees its previous actions cannot be written as ONNX: the model has no input for them; "
             "save it by policy.save instead, or train it without --observe-actions"
         )
     graph = Graph()
-    remembered = policy.actor().memory(1).shape[1]
-    shown = graph.take_in("observation", get_environment_observation_shape(policy))
-    state = graph.take_in("state", (remembered,)) if remembered else ""
-    parameters, following = add_policy_step(policy, graph, add_observation_adapter(policy, graph, shown), state)
+    memory_size = policy.actor().memory(1).shape[1]
+    observation = graph.take_in("observation", get_environment_observation_shape(policy))
+    state = graph.take_in("state", (memory_size,)) if memory_size else ""
+    parameters, next_state = add_policy_step(policy, graph, add_observation_adapter(policy, graph, observation), state)
     if has_discrete_actions(policy):
         add_action_choice(policy, graph, parameters)
     else:
         add_clipping(policy, graph, parameters)
-    if remembered:
-        graph.add_output("state_out", following, (remembered,))
-    return graph.build_model({name: said if isinstance(said, str) else json.dumps(said) for name, said in card.items()})
+    if memory_size:
+        graph.add_output("state_out", next_state, (memory_size,))
+    return graph.build_model(
+        {name: value if isinstance(value, str) else json.dumps(value) for name, value in card.items()}
+    )
 
 
 def get_environment_observation_shape(policy: Policy) -> tuple[int, ...]:
-    """Of what the environment shows at one step, flattened but for pictures."""
+    """Return the shape of the environment's observation at one step: flat, except for images."""
     return (
         get_observation_shape(policy) if policy.space_adapter is None else policy.space_adapter.observation_space.shape
     )
 
 
-def add_observation_adapter(policy: Policy, graph: Graph, shown: str) -> str:
-    """What the policy sees of it: some columns, less their mean, by their scale."""
-    translation = policy.space_adapter
-    seen = shown
-    if translation is None:
-        return seen
-    if translation.columns is not None:
-        seen = graph.add("Gather", seen, graph.add_constant(translation.columns, np.int64), axis=1)
-    if translation.mean is not None and translation.scale is not None:
-        exact = graph.add("Cast", seen, to=NUMBERS["float64"])
-        centred = graph.add("Sub", exact, graph.add_constant(translation.mean, np.float64))
-        scaled = graph.add("Div", centred, graph.add_constant(translation.scale, np.float64))
-        seen = graph.add("Cast", scaled, to=NUMBERS["float32"])
-    return seen
+def add_observation_adapter(policy: Policy, graph: Graph, environment_observation: str) -> str:
+    """Add the selection of columns and the normalization, and return the policy's observation."""
+    adapter = policy.space_adapter
+    observation = environment_observation
+    if adapter is None:
+        return observation
+    if adapter.columns is not None:
+        observation = graph.add("Gather", observation, graph.add_constant(adapter.columns, np.int64), axis=1)
+    if adapter.mean is not None and adapter.scale is not None:
+        exact = graph.add("Cast", observation, to=NUMBERS["float64"])
+        centered = graph.add("Sub", exact, graph.add_constant(adapter.mean, np.float64))
+        scaled = graph.add("Div", centered, graph.add_constant(adapter.scale, np.float64))
+        observation = graph.add("Cast", scaled, to=NUMBERS["float32"])
+    return observation
 
 
 def add_action_choice(policy: Policy, graph: Graph, logits: str) -> None:
-    """`logits` and, as the environment counts, the likeliest `action`; of several choices at once one for each."""
+    """Add the outputs `logits` and `action`: the likeliest action, in the environment's numbering.
+
+    Environments with several discrete choices per step get one number for each.
+    """
     graph.add_output("logits", logits, (policy.head.outputs,))
     action = graph.add("ArgMax", logits, axis=1, keepdims=0)
     shape = tuple[int, ...]()
@@ -92,7 +111,7 @@ def add_action_choice(policy: Policy, graph: Graph, logits: str) -> None:
 
 
 def add_clipping(policy: Policy, graph: Graph, outputs: str) -> None:
-    """`mean`, `deviation` and, within the bounds, the `action`."""
+    """Add the outputs `mean`, `deviation` and `action`, the mean clipped to the bounds."""
     head: Any = policy.head
     shape = (head.outputs,)
     scaled = graph.add("Mul", outputs, graph.add_constant(head.unit.numpy()))
@@ -113,34 +132,44 @@ def add_clipping(policy: Policy, graph: Graph, outputs: str) -> None:
 
 
 def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
-    """Between onnxruntime and the policy over some steps; a `DataError` where they are not the same policy."""
+    """Return the largest difference between onnxruntime and the policy over `STEPS` steps.
+
+    None stands for a missing onnxruntime.
+
+    Raises:
+        DataError: the difference is larger than `TOLERANCE`.
+    """
     try:
         from onnxruntime import InferenceSession, SessionOptions
     except ImportError:
         return None
-    quiet = SessionOptions()
-    quiet.log_severity_level = 3
-    quiet.intra_op_num_threads = 1
-    session = InferenceSession(model, quiet, providers=["CPUExecutionProvider"])
+    options = SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    session = InferenceSession(model, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     actor = policy.actor()
     generator = np.random.default_rng(0)
     worst = 0.0
     memory = state = actor.memory(BATCH)
     for _ in range(STEPS):
-        shown = sample_observations(policy, generator)
-        seen = shown if policy.space_adapter is None else policy.space_adapter.view(shown)
-        parameters, memory = actor.parameters(seen, memory)
-        given = {"observation": shown} | ({"state": state} if state.shape[1] else {})
-        found = dict(zip(names, session.run(names, given), strict=True))
-        state = found.get("state_out", state)
-        told = (
-            (found["logits"], parameters)
-            if has_discrete_actions(policy)
-            else (found["mean"], actor.choose(parameters, 0.0))
+        environment_observations = sample_observations(policy, generator)
+        observations = (
+            environment_observations
+            if policy.space_adapter is None
+            else policy.space_adapter.view(environment_observations)
         )
-        pairs = [told, (state, memory)]
-        pairs.append((found["action"], select_expected_action(policy, found, parameters)))
+        parameters, memory = actor.parameters(observations, memory)
+        inputs = {"observation": environment_observations} | ({"state": state} if state.shape[1] else {})
+        outputs = dict(zip(names, session.run(names, inputs), strict=True))
+        state = outputs.get("state_out", state)
+        action_parameters = (
+            (outputs["logits"], parameters)
+            if has_discrete_actions(policy)
+            else (outputs["mean"], actor.choose(parameters, 0.0))
+        )
+        pairs = [action_parameters, (state, memory)]
+        pairs.append((outputs["action"], select_expected_action(policy, outputs, parameters)))
         worst = max(worst, *(compute_relative_difference(*pair) for pair in pairs))
     if not worst <= TOLERANCE:
         raise DataError(
@@ -150,35 +179,38 @@ def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
 
 
 def sample_observations(policy: Policy, generator: np.random.Generator) -> Array:
-    """A batch of numbers as the environment might show them."""
-    drawn = generator.normal(size=(BATCH, *get_environment_observation_shape(policy)))
-    if drawn.ndim > 2:  # pictures
-        return generator.integers(0, 256, drawn.shape).astype(np.float32)
+    """Return a batch of random observations in the range of the environment's."""
+    observations = generator.normal(size=(BATCH, *get_environment_observation_shape(policy)))
+    if observations.ndim > 2:  # images
+        return generator.integers(0, 256, observations.shape).astype(np.float32)
     if policy.space_adapter is None:
-        return drawn.astype(np.float32)
+        return observations.astype(np.float32)
     if policy.space_adapter.mean is not None and policy.space_adapter.scale is not None:
         columns = slice(None) if policy.space_adapter.columns is None else list(policy.space_adapter.columns)
-        drawn[:, columns] = drawn[:, columns] * policy.space_adapter.scale + policy.space_adapter.mean
-    return drawn.astype(np.float32)
+        observations[:, columns] = observations[:, columns] * policy.space_adapter.scale + policy.space_adapter.mean
+    return observations.astype(np.float32)
 
 
-def select_expected_action(policy: Policy, found: dict[str, Array], parameters: Array) -> Array:
-    """The policy's own; where two are equally good within the tolerance, that of what was found."""
-    sure = parameters
+def select_expected_action(policy: Policy, outputs: dict[str, Array], parameters: Array) -> Array:
+    """Return the policy's action; of actions within the tolerance of the best, the one that ONNX prefers."""
+    decisive = parameters
     if has_discrete_actions(policy):
         best = parameters.max(axis=1, keepdims=True)
-        close = (parameters > best - 2 * TOLERANCE * np.maximum(1, abs(parameters).max())).sum(axis=1) > 1
-        sure = np.where(close[:, None], found["logits"], parameters)
-    action = policy.clip_actions(policy.actor().choose(sure, 0.0))
+        tied = (parameters > best - 2 * TOLERANCE * np.maximum(1, abs(parameters).max())).sum(axis=1) > 1
+        decisive = np.where(tied[:, None], outputs["logits"], parameters)
+    action = policy.clip_actions(policy.actor().choose(decisive, 0.0))
     if policy.space_adapter is not None:
         action = policy.space_adapter.to_native_actions(action)
-    return action.reshape(found["action"].shape)
+    return action.reshape(outputs["action"].shape)
 
 
-def compute_relative_difference(found: Array, expected: Array) -> float:
-    """The largest, relative to the largest number or to 1; infinite where one of them is no number."""
-    if not found.size:
+def compute_relative_difference(actual: Array, expected: Array) -> float:
+    """Return the largest difference, relative to the largest expected number or to 1.
+
+    The result is infinite if a number is not finite.
+    """
+    if not actual.size:
         return 0.0
-    if not np.isfinite(found).all():
+    if not np.isfinite(actual).all():
         return float("inf")
-    return float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))
+    return float(np.abs(actual - expected).max() / max(1.0, np.abs(expected).max()))

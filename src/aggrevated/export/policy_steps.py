@@ -1,4 +1,4 @@
-"""One step of each kind of policy as a graph: from what it sees, and remembers, to the parameters of its actions."""
+"""ONNX graphs of one step of each kind of policy: from observation and memory to parameters of the action."""
 
 from copy import deepcopy
 from functools import singledispatch
@@ -21,12 +21,22 @@ from aggrevated.policies.recurrent_cells import LSTM
 from aggrevated.policies.window import WindowPolicy
 
 StepOutputs: TypeAlias = tuple[str, str]  # (parameters [batch, A], state [batch, M])
-LEAST = -1e30  # the logarithm of no share at all
+LEAST = -1e30  # stands for the logarithm of weight 0
 
 
 @singledispatch
 def add_policy_step(policy: Policy, graph: Graph, seen: str, state: str) -> StepOutputs:
-    """What the actor's `parameters` gives, of `seen` [batch, ...] and `state` [batch, M]."""
+    """Add one step of the policy, and return the names of the action's parameters and of the next state.
+
+    Args:
+        policy: the policy of the step.
+        graph: the graph to extend.
+        seen: name of the policy's observation [batch, ...].
+        state: name of its memory [batch, M]; empty for a policy without memory.
+
+    Raises:
+        UsageError: policies of this kind cannot be written as ONNX.
+    """
     raise UsageError(f"a {type(policy).__name__} cannot be written as ONNX; save it by policy.save instead")
 
 
@@ -60,28 +70,30 @@ def _(policy: RecurrentPolicy, graph: Graph, seen: str, state: str) -> StepOutpu
 
 @add_policy_step.register
 def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
-    """Its policies side by side: log Σ_j w_j π_j."""
-    parts = []
+    """Add the step of a mixture of policies: log Σ_j w_j π_j."""
+    members = []
     for row in policy.older:
-        parts.append(deepcopy(policy.newest))
-        vector_to_parameters(row, parts[-1].parameters())
-    parts.append(policy.newest)
-    states = graph.add_outputs("Split", len(parts), state, axis=1) if state else [""] * len(parts)
-    steps = [add_policy_step(part, graph, seen, own) for part, own in zip(parts, states, strict=True)]
+        members.append(deepcopy(policy.newest))
+        vector_to_parameters(row, members[-1].parameters())
+    members.append(policy.newest)
+    states = graph.add_outputs("Split", len(members), state, axis=1) if state else [""] * len(members)
+    steps = [
+        add_policy_step(member, graph, seen, member_state) for member, member_state in zip(members, states, strict=True)
+    ]
     with np.errstate(divide="ignore"):
-        shares = np.maximum(np.log(policy.shares.numpy()), LEAST)
-    each = [
-        graph.add("Add", graph.add("LogSoftmax", logits, axis=1), graph.add_constant(share))
-        for (logits, _), share in zip(steps, shares, strict=True)
+        log_weights = np.maximum(np.log(policy.shares.numpy()), LEAST)
+    weighted = [
+        graph.add("Add", graph.add("LogSoftmax", logits, axis=1), graph.add_constant(log_weight))
+        for (logits, _), log_weight in zip(steps, log_weights, strict=True)
     ]
     axis = graph.add_constant([0], np.int64)
-    stacked = graph.add("Concat", *(graph.add("Unsqueeze", one, axis) for one in each), axis=0)
+    stacked = graph.add("Concat", *(graph.add("Unsqueeze", one, axis) for one in weighted), axis=0)
     mixed = graph.add("ReduceLogSumExp", stacked, axes=[0], keepdims=0)
-    return mixed, graph.add("Concat", *(own for _, own in steps), axis=1) if state else state
+    return mixed, graph.add("Concat", *(next_state for _, next_state in steps), axis=1) if state else state
 
 
 def add_layers(graph: Graph, network: nn.Sequential, x: str) -> str:
-    """Torch's layers one after the other."""
+    """Add torch's layers in sequence, and return the name of the last result."""
     for layer in network:
         if isinstance(layer, nn.Linear):
             x = graph.add_affine(x, to_numpy(layer.weight), to_numpy(layer.bias))
@@ -96,17 +108,17 @@ def add_layers(graph: Graph, network: nn.Sequential, x: str) -> str:
 
 
 def add_lstm(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutputs:
-    """(h, [h, c]) as `aggrevated.policies.recurrent_cells.LSTM` says."""
+    """Add one step of `aggrevated.policies.recurrent_cells.LSTM`, and return (h, [h, c])."""
     h, cell = graph.add_outputs("Split", 2, state, axis=1)
     i, f, g, o = graph.add_outputs("Split", 4, graph.add("Add", y, graph.add_affine(h, u, c)), axis=1)
-    kept = graph.add("Mul", graph.add("Sigmoid", f), cell)
-    cell = graph.add("Add", kept, graph.add("Mul", graph.add("Sigmoid", i), graph.add("Tanh", g)))
+    retained = graph.add("Mul", graph.add("Sigmoid", f), cell)
+    cell = graph.add("Add", retained, graph.add("Mul", graph.add("Sigmoid", i), graph.add("Tanh", g)))
     h = graph.add("Mul", graph.add("Sigmoid", o), graph.add("Tanh", cell))
     return h, graph.add("Concat", h, cell, axis=1)
 
 
 def add_gru(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutputs:
-    """(h, h) as `aggrevated.policies.recurrent_cells.GRU` says."""
+    """Add one step of `aggrevated.policies.recurrent_cells.GRU`, and return (h, h)."""
     y_r, y_z, y_n = graph.add_outputs("Split", 3, y, axis=1)
     m_r, m_z, m_n = graph.add_outputs("Split", 3, graph.add_affine(state, u, c), axis=1)
     r, z = (graph.add("Sigmoid", graph.add("Add", *pair)) for pair in ((y_r, m_r), (y_z, m_z)))
@@ -116,5 +128,5 @@ def add_gru(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutputs
 
 
 def to_numpy(parameter: Tensor) -> Array:
-    """As they are now."""
+    """Return the current values of a parameter."""
     return parameter.detach().numpy()

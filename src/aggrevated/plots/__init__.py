@@ -1,1 +1,1 @@
-"""Figures: each function takes numbers and a path without ending, and leaves a PNG and an SVG there."""
+"""Figures: each function takes numbers and a path without an ending, and writes a PNG and an SVG there."""

@@ -1,4 +1,4 @@
-"""Trajectories next to each other, as an animated GIF: the learner beside the expert, from the same start."""
+"""Animated GIFs of trajectories next to each other: the learner and its expert from the same start."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,23 +23,25 @@ PARTS_HEIGHT = 22
 CAPTION_HEIGHT = 28
 TITLE_SIZE = 15
 CAPTION_SIZE = 13
-# how many if no stride is given; milliseconds of the last
+# largest number of frames without a stride; milliseconds that the last frame is held
 FRAMES = 125
 HOLD = 1500
-# colours of the palette; below 256, which leaves Pillow one for "as in the frame before"
+# colors of the palette; fewer than 256, because Pillow needs one for "as in the frame before"
 FLAT = 24
 BLENDS = 200
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One trajectory of T steps, and what to call it."""
+    """One trajectory of T steps with its title."""
 
     title: str
     states: Array  # [T, ...], before each step
     costs: Array  # [T]
-    parts: Mapping[str, bool] = field(default_factory=dict)  # of a state, by name: is it seen? Empty: all is seen
-    pictures: Mapping[int, Image.Image] | None = None  # by step, where an environment draws itself
+    parts: Mapping[str, bool] = field(
+        default_factory=dict
+    )  # by name of a part of the state: is it seen? Empty: all of it
+    pictures: Mapping[int, Image.Image] | None = None  # by step, for environments that render themselves
 
     def __post_init__(self) -> None:
         shapes = self.states.shape, self.costs.shape
@@ -50,9 +52,17 @@ class Panel:
 def write_comparison_gif(
     name: str, panels: Sequence[Panel], path: Path, stride: int | None = None, fps: int = 25
 ) -> None:
-    """Write the GIF of trajectories of the simulator `name`: every `stride`-th step, and the last one, held.
+    """Write an animated GIF of trajectories of the simulator `name`.
 
-    Without a stride it is the smallest that makes no more than about `FRAMES` frames.
+    Args:
+        name: name of the simulator that is drawn.
+        panels: the trajectories, from left to right.
+        path: the GIF to write.
+        stride: draw each `stride`-th step and the last; None takes the smallest with about `FRAMES` frames.
+        fps: frames per second.
+
+    Raises:
+        UsageError: there is no drawing of this simulator.
     """
     assert panels and fps > 0 and (stride is None or stride > 0), (len(panels), fps, stride)
     assert len({tuple(panel.parts) for panel in panels}) == 1, "panels must name the same parts, seen or hidden"
@@ -65,60 +75,60 @@ def write_comparison_gif(
 
 
 def select_steps(panels: Sequence[Panel], stride: int | None = None) -> list[int]:
-    """Every `stride`-th step of the longest, and its last."""
+    """Return the steps to draw: each `stride`-th of the longest trajectory, and its last."""
     last = max(len(panel.costs) for panel in panels) - 1
     return [*range(0, last, stride or ceil((last + 1) / FRAMES)), last]
 
 
 def draw_frame(name: str, panels: Sequence[Panel], t: int) -> Image.Image:
-    """All panels at step t (counted from 0) in one picture."""
+    """Return one image of all panels at step t, counted from 0."""
     pictures = [draw_panel(name, panel, t) for panel in panels]
     width, height = pictures[0].size
-    whole = Image.new("RGB", (MARGIN + len(pictures) * (width + MARGIN), height + 2 * MARGIN), PAPER)
-    for place, drawn in enumerate(pictures):
-        whole.paste(drawn, (MARGIN + place * (width + MARGIN), MARGIN))
-    return whole
+    frame = Image.new("RGB", (MARGIN + len(pictures) * (width + MARGIN), height + 2 * MARGIN), PAPER)
+    for i, picture in enumerate(pictures):
+        frame.paste(picture, (MARGIN + i * (width + MARGIN), MARGIN))
+    return frame
 
 
 def draw_panel(name: str, panel: Panel, t: int) -> Image.Image:
-    """The title, what is seen, the state at step t, the step and the return so far; greyed if it ended before t."""
+    """Draw title, visible parts, state at step t, step and return; gray if the episode ended before t."""
     steps = min(t + 1, len(panel.costs))
     ended = t >= len(panel.costs)
-    own = panel.pictures
-    drawn = draw_state(name, panel.states[steps - 1], panel.parts) if own is None else own[steps - 1]
-    (width, height) = drawn.size
+    pictures = panel.pictures
+    picture = draw_state(name, panel.states[steps - 1], panel.parts) if pictures is None else pictures[steps - 1]
+    (width, height) = picture.size
     top = TITLE_HEIGHT + (PARTS_HEIGHT if panel.parts else 0)
     image = Image.new("RGB", (width, top + height + CAPTION_HEIGHT), PAPER)
-    image.paste(fade_to_gray(drawn) if ended else drawn, (0, top))
+    image.paste(fade_to_gray(picture) if ended else picture, (0, top))
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, top, width - 1, top + height - 1), outline=FAINT)
-    colour = MUTED if ended else INK
+    color = MUTED if ended else INK
     title = ImageFont.load_default(TITLE_SIZE)
-    draw.text((width / 2, TITLE_HEIGHT / 2), truncate_text(panel.title, title, width), colour, title, "mm")
+    draw.text((width / 2, TITLE_HEIGHT / 2), truncate_text(panel.title, title, width), color, title, "mm")
     middle = top + height + CAPTION_HEIGHT / 2
     caption = ImageFont.load_default(CAPTION_SIZE)
     if panel.parts:
         words = truncate_text(describe_visible_parts(panel.parts), caption, width)
         draw.text((width / 2, TITLE_HEIGHT + PARTS_HEIGHT / 2 - 4), words, MUTED, caption, "mm")
-    draw.text((4, middle), f"ended at step {steps}" if ended else f"step {steps}", colour, caption, "lm")
-    draw.text((width - 4, middle), f"return {format_amount(-panel.costs[:steps].sum())}", colour, caption, "rm")
+    draw.text((4, middle), f"ended at step {steps}" if ended else f"step {steps}", color, caption, "lm")
+    draw.text((width - 4, middle), f"return {format_amount(-panel.costs[:steps].sum())}", color, caption, "rm")
     return image
 
 
 def describe_visible_parts(parts: Mapping[str, bool]) -> str:
-    """What is seen, and what is hidden if anything is."""
+    """Return a line that names the visible parts of the state and any hidden ones."""
     seen, hidden = (", ".join(part for part in parts if parts[part] == is_seen) for is_seen in (True, False))
     return f"sees: {seen or 'nothing'}" + (f"; hidden: {hidden}" if hidden else "")
 
 
-def fade_to_gray(drawn: Image.Image) -> Image.Image:
-    """The picture without its colours, half faded."""
-    grey = drawn.convert("L").convert("RGB")
-    return Image.blend(grey, Image.new("RGB", grey.size, PAPER), 0.5)
+def fade_to_gray(image: Image.Image) -> Image.Image:
+    """Return the image without its colors, half faded."""
+    gray = image.convert("L").convert("RGB")
+    return Image.blend(gray, Image.new("RGB", gray.size, PAPER), 0.5)
 
 
 def truncate_text(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
-    """The text, or as much of its beginning as fits in `width` pixels, with an ellipsis."""
+    """Return the text, shortened with an ellipsis where it is wider than `width` pixels."""
     if font.getlength(text) <= width:
         return text
     while text and font.getlength(text + "…") > width:
@@ -127,12 +137,12 @@ def truncate_text(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
 
 
 def format_amount(value: float) -> str:
-    """A number with at most one decimal, and never a negative zero."""
+    """Format a number with at most one decimal and without a negative zero."""
     return f"{round(float(value), 1) + 0.0:.1f}".removesuffix(".0")
 
 
 def encode_gif(frames: Sequence[Image.Image], durations: Sequence[int]) -> bytes:
-    """The bytes of a GIF that loops for ever; all frames share one palette, so that nothing flickers."""
+    """Return the bytes of a looping GIF whose frames share one palette, which avoids flicker."""
     first, *rest = quantize_frames(frames)
     buffer = BytesIO()
     first.save(buffer, "GIF", save_all=True, append_images=rest, duration=list(durations), loop=0)
@@ -140,17 +150,17 @@ def encode_gif(frames: Sequence[Image.Image], durations: Sequence[int]) -> bytes
 
 
 def quantize_frames(frames: Sequence[Image.Image]) -> list[Image.Image]:
-    """The frames, each pixel as the index of the nearest colour in the palette of them all."""
-    # Not by `Image.quantize(palette=...)`: it looks colours up in steps of four, and white came out as light grey.
+    """Return the frames with each pixel as the index of the nearest color of a shared palette."""
+    # `Image.quantize(palette=...)` looks colors up in steps of four and turns white into light gray.
     counts: Counter[int] = Counter()
     for image in frames:
         codes, times = np.unique(pack_rgb(image), return_counts=True)
         counts.update(dict(zip(codes.tolist(), times.tolist(), strict=True)))
     codes = np.array([code for code, _ in counts.most_common()])
-    colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
-    palette = make_shared_palette(colours)
+    colors = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
+    palette = make_shared_palette(colors)
     nearest = np.zeros(1 << 24, np.uint8)
-    nearest[codes] = [np.square(palette - colour).sum(axis=1).argmin() for colour in colours]
+    nearest[codes] = [np.square(palette - color).sum(axis=1).argmin() for color in colors]
     images = [Image.fromarray(nearest[pack_rgb(image)]) for image in frames]
     for image in images:
         image.putpalette(palette.astype(np.uint8).tobytes())
@@ -158,13 +168,16 @@ def quantize_frames(frames: Sequence[Image.Image]) -> list[Image.Image]:
 
 
 def pack_rgb(image: Image.Image) -> Array:
-    """[height, width] with red, green and blue of a pixel in one number."""
+    """Return [height, width] with red, green and blue of each pixel packed into one integer."""
     red, green, blue = np.moveaxis(np.asarray(image, np.int32), 2, 0)
     code: Array = red << 16 | green << 8 | blue
     return code
 
 
-def make_shared_palette(colours: Array) -> Array:
-    """[at most FLAT + BLENDS, 3] for colours [n, 3], commonest first: those of the flat shapes exactly, then blends."""
-    blends = Image.fromarray(colours[None].astype(np.uint8)).quantize(BLENDS, Image.Quantize.MAXCOVERAGE)
-    return np.concatenate([colours[:FLAT], np.array(blends.getpalette()).reshape(-1, 3)[:BLENDS]])
+def make_shared_palette(colors: Array) -> Array:
+    """Return a palette [at most FLAT + BLENDS, 3] for colors [n, 3], commonest first.
+
+    The commonest colors, of flat shapes, are exact; the rest are blends.
+    """
+    blends = Image.fromarray(colors[None].astype(np.uint8)).quantize(BLENDS, Image.Quantize.MAXCOVERAGE)
+    return np.concatenate([colors[:FLAT], np.array(blends.getpalette()).reshape(-1, 3)[:BLENDS]])

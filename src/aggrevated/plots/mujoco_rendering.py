@@ -1,4 +1,4 @@
-"""One state of a robot as a picture, by MuJoCo's own renderer without a window: EGL, or OSMesa in software."""
+"""Images of robots by MuJoCo's renderer without a window: EGL, or OSMesa in software."""
 
 import importlib
 import os
@@ -14,13 +14,13 @@ from aggrevated.simulators.mujoco import MuJoCo
 
 WIDTH = 320
 HEIGHT = 240
-EYES = 0.72  # metres above the ground
-SMOOTHING = 2  # pixels rendered, each way, for one that is kept
+EYES = 0.72  # meters above the ground
+SMOOTHING = 2  # rendered pixels per final pixel in each direction
 BACKENDS = ("egl", "osmesa")
 
 
 class Camera:
-    """Looks at a robot from the side, and goes along with it."""
+    """A camera that films a robot from the side and moves along with it."""
 
     def __init__(self, simulator: MuJoCo) -> None:
         physics = simulator.physics
@@ -42,7 +42,7 @@ class Camera:
         self.view.distance = 2.4
 
     def render(self, state: Array) -> Image.Image:
-        """The robot in this state [S]."""
+        """Return an image of the robot in this state [S]."""
         mujoco = self.mujoco
         mujoco.mj_setState(self.model, self.data, state, self.whole)
         mujoco.mj_forward(self.model, self.data)
@@ -58,22 +58,26 @@ class Camera:
 
 @cache
 def get_camera(name: str) -> Camera:
-    """One camera per robot and process."""
+    """Return this process's camera for a robot."""
     return Camera(MuJoCo(name, threads=1))
 
 
 def make_gl_context(width: int, height: int) -> Any:
-    """An OpenGL context without a window, made current: of the kind that MUJOCO_GL names, or the first there is."""
-    wanted = os.environ.get("MUJOCO_GL", "").lower()
+    """Return an OpenGL context without a window, made current: MUJOCO_GL's, or the first that works.
+
+    Raises:
+        UsageError: no backend works.
+    """
+    requested = os.environ.get("MUJOCO_GL", "").lower()
     failures = []
-    for backend in (wanted,) if wanted in BACKENDS else BACKENDS:
+    for backend in (requested,) if requested in BACKENDS else BACKENDS:
         try:
-            made = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
-            made.make_current()
-            return made
-        except Exception as error:  # each backend fails in ways of its own, from ImportError to AttributeError
+            context = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
+            context.make_current()
+            return context
+        except Exception as error:  # backends fail with errors from ImportError to AttributeError
             failures.append(f"{backend}: {type(error).__name__}")
     raise UsageError(
-        "a robot cannot be drawn here for want of a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
+        "robots cannot be drawn without a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
         f"and set MUJOCO_GL to egl or osmesa ({'; '.join(failures)})"
     )

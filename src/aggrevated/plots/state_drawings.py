@@ -1,4 +1,4 @@
-"""One state of a simulator as a picture: flat shapes, drawn large and shrunk, so that every edge is smooth."""
+"""Drawings of one state of a simulator: flat shapes, drawn large and shrunk, so that all edges are smooth."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import atan2, copysign, cos, pi, sin
@@ -14,11 +14,11 @@ from aggrevated.simulators.mujoco import ROBOTS
 Point = tuple[float, float]
 
 WIDTH = 320
-SMOOTHING = 3  # pixels drawn, each way, for one that is kept
-# metres, as in Gymnasium's drawing
+SMOOTHING = 3  # drawn pixels per final pixel in each direction
+# meters, as in Gymnasium's drawing
 CART_HALF_WIDTH = 0.25
 CART_HEIGHT = 0.26
-# Of the arrows for velocities: seconds, radians; then metres, of which the last is between a link's axis and its arrow.
+# Arrows of velocities: seconds, radians, then meters; BESIDE is the distance from a link's axis to its arrow.
 TURN_TIME = 0.25
 MOST_TURN = 5.0
 SHAFT = 0.05
@@ -27,7 +27,7 @@ EDGE = 0.025
 RIM = 0.05
 BESIDE = 0.19
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart, and greys.
+# Okabe and Ito's palette, which color-blind readers can distinguish, and grays.
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"
@@ -40,13 +40,13 @@ PAPER = "#FFFFFF"
 WEDGE = "#F1F5F9"
 
 
-def compute_point_on_circle(centre: Point, radius: float, angle: float) -> Point:
-    """The point at this distance from the centre; angle 0 is below it, and angles grow anticlockwise."""
-    return centre[0] + radius * sin(angle), centre[1] - radius * cos(angle)
+def compute_point_on_circle(center: Point, radius: float, angle: float) -> Point:
+    """Return the point at this distance from the center; angle 0 is below it and grows anticlockwise."""
+    return center[0] + radius * sin(angle), center[1] - radius * cos(angle)
 
 
 class Canvas:
-    """A white picture in metres, y upwards: `origin` is the pixel of (0, 0), `unit` the pixels of one metre."""
+    """A white image in meters, y upwards: `origin` is the pixel of (0, 0), `unit` the pixels per meter."""
 
     def __init__(self, height: int, origin: Point, unit: float) -> None:
         self.image = Image.new("RGB", (WIDTH * SMOOTHING, height * SMOOTHING), PAPER)
@@ -55,59 +55,59 @@ class Canvas:
         self.unit = unit
 
     def to_pixel(self, point: Point) -> Point:
-        """The pixel of a point, before shrinking."""
+        """Return the pixel of a point, before shrinking."""
         (left, top) = self.origin
         (x, y) = point
         return (left + x * self.unit) * SMOOTHING, (top - y * self.unit) * SMOOTHING
 
-    def draw_disc(self, centre: Point, radius: float, colour: str) -> None:
-        """A disc; its radius is in metres."""
-        self.draw.circle(self.to_pixel(centre), radius * self.unit * SMOOTHING, fill=colour)
+    def draw_disc(self, center: Point, radius: float, color: str) -> None:
+        """Draw a disc with a radius in meters."""
+        self.draw.circle(self.to_pixel(center), radius * self.unit * SMOOTHING, fill=color)
 
-    def draw_rod(self, start: Point, end: Point, width: float, colour: str) -> None:
-        """A bar of `width` metres with round ends."""
-        # A polygon, because Pillow rounds the width of a line, and the bar would not meet its ends.
+    def draw_rod(self, start: Point, end: Point, width: float, color: str) -> None:
+        """Draw a bar of `width` meters with round ends."""
+        # Pillow rounds the width of a line, so that it would not meet its ends: draw a polygon.
         along = atan2(end[1] - start[1], end[0] - start[0])
         x = -sin(along) * width / 2
         y = cos(along) * width / 2
         sides = [(start, 1), (end, 1), (end, -1), (start, -1)]
-        self.draw.polygon([self.to_pixel((p[0] + side * x, p[1] + side * y)) for p, side in sides], fill=colour)
-        self.draw_disc(start, width / 2, colour)
-        self.draw_disc(end, width / 2, colour)
+        self.draw.polygon([self.to_pixel((p[0] + side * x, p[1] + side * y)) for p, side in sides], fill=color)
+        self.draw_disc(start, width / 2, color)
+        self.draw_disc(end, width / 2, color)
 
-    def draw_arc(self, centre: Point, radius: float, angles: Point, width: float, colour: str) -> None:
-        """A bar of `width` metres with round ends, bent round `centre` from one angle to another."""
+    def draw_arc(self, center: Point, radius: float, angles: Point, width: float, color: str) -> None:
+        """Draw a bar of `width` meters with round ends, bent round `center` from one angle to another."""
         bend = np.linspace(*angles, 50)
         outer, inner = (
-            [compute_point_on_circle(centre, radius + side * width / 2, angle) for angle in bend] for side in (1, -1)
+            [compute_point_on_circle(center, radius + side * width / 2, angle) for angle in bend] for side in (1, -1)
         )
-        self.draw.polygon([self.to_pixel(point) for point in (*outer, *inner[::-1])], fill=colour)
+        self.draw.polygon([self.to_pixel(point) for point in (*outer, *inner[::-1])], fill=color)
         for angle in angles:
-            self.draw_disc(compute_point_on_circle(centre, radius, angle), width / 2, colour)
+            self.draw_disc(compute_point_on_circle(center, radius, angle), width / 2, color)
 
-    def shape(self, corners: Sequence[Point], rim: float, colour: str) -> None:
-        """A polygon, and a rim of this many metres all round it."""
-        self.draw.polygon([self.to_pixel(corner) for corner in corners], fill=colour)
+    def shape(self, corners: Sequence[Point], rim: float, color: str) -> None:
+        """Draw a polygon with a rim of this many meters around it."""
+        self.draw.polygon([self.to_pixel(corner) for corner in corners], fill=color)
         for start, end in zip(corners, (*corners[1:], corners[0]), strict=True):
-            self.draw_rod(start, end, 2 * rim, colour)
+            self.draw_rod(start, end, 2 * rim, color)
 
-    def draw_box(self, left_top: Point, right_bottom: Point, radius: float, colour: str) -> None:
-        """A rectangle with round corners."""
+    def draw_box(self, left_top: Point, right_bottom: Point, radius: float, color: str) -> None:
+        """Draw a rectangle with round corners."""
         corners = [self.to_pixel(left_top), self.to_pixel(right_bottom)]
-        self.draw.rounded_rectangle(corners, radius * self.unit * SMOOTHING, fill=colour)
+        self.draw.rounded_rectangle(corners, radius * self.unit * SMOOTHING, fill=color)
 
-    def draw_label(self, point: Point, text: str, anchor: str, colour: str) -> None:
-        """Small text, held at `point` by Pillow's two-letter `anchor`."""
-        self.draw.text(self.to_pixel(point), text, colour, ImageFont.load_default(11 * SMOOTHING), anchor)
+    def draw_label(self, point: Point, text: str, anchor: str, color: str) -> None:
+        """Draw small text, placed at `point` by Pillow's two-letter `anchor`."""
+        self.draw.text(self.to_pixel(point), text, color, ImageFont.load_default(11 * SMOOTHING), anchor)
 
     def finish(self) -> Image.Image:
-        """The picture at its final size."""
+        """Return the image at its final size."""
         size = (self.image.width // SMOOTHING, self.image.height // SMOOTHING)
         return self.image.resize(size, Image.Resampling.LANCZOS)
 
 
 def draw_cartpole(state: Array) -> Canvas:
-    """The cart on its track, and its pole over a wedge of the angles at which the episode goes on; state [4]."""
+    """Draw the cart, its pole and a wedge of the angles that do not end the episode; state [4]."""
     x = float(state[0])
     angle = float(state[2])
     canvas = Canvas(height=180, origin=(WIDTH / 2, 132), unit=57)
@@ -124,7 +124,7 @@ def draw_cartpole(state: Array) -> Canvas:
 
 
 def draw_track(canvas: Canvas) -> None:
-    """The rail, with a post and a number where the episode ends, and a tick at the centre."""
+    """Draw the rail, with a post and a number where the episode ends, and a tick at the center."""
     canvas.draw_rod((-POSITION_LIMIT, -0.03), (POSITION_LIMIT, -0.03), 0.06, MUTED)
     for x in (-POSITION_LIMIT, POSITION_LIMIT):
         canvas.draw_rod((x, -0.25), (x, 0.19), 0.06, MUTED)
@@ -134,7 +134,7 @@ def draw_track(canvas: Canvas) -> None:
 
 
 def draw_acrobot(state: Array) -> Canvas:
-    """The two links below, at or above the line that the tip must reach; state [4], where angle 0 hangs down."""
+    """Draw the two links and the line that the tip must reach; state [4], where angle 0 hangs down."""
     canvas = Canvas(height=240, origin=(WIDTH / 2, 120), unit=52)
     draw_goal(canvas)
     draw_links(canvas, state)
@@ -142,7 +142,7 @@ def draw_acrobot(state: Array) -> Canvas:
 
 
 def draw_links(canvas: Canvas, state: Array) -> None:
-    """Two bars and their joints."""
+    """Draw two bars and their joints."""
     pivot, elbow, tip = compute_joint_positions(state)
     canvas.draw_rod(pivot, elbow, 0.2, BLUE)
     canvas.draw_rod(elbow, tip, 0.16, ORANGE)
@@ -150,21 +150,21 @@ def draw_links(canvas: Canvas, state: Array) -> None:
 
 
 def draw_joints(canvas: Canvas, state: Array) -> None:
-    """A ring at the pivot, at the elbow and at the tip."""
+    """Draw a ring at the pivot, at the elbow and at the tip."""
     for joint, radius in zip(compute_joint_positions(state), (0.13, 0.11, 0.08), strict=True):
         canvas.draw_disc(joint, radius, INK)
         canvas.draw_disc(joint, radius / 2.5, PAPER)
 
 
 def compute_joint_positions(state: Array) -> tuple[Point, Point, Point]:
-    """The pivot, the elbow and the tip, in metres."""
+    """Return the pivot, the elbow and the tip, in meters."""
     pivot = (0.0, 0.0)
     elbow = compute_point_on_circle(pivot, LENGTH, float(state[0]))
     return pivot, elbow, compute_point_on_circle(elbow, LENGTH, float(state[0] + state[1]))
 
 
 def draw_goal(canvas: Canvas) -> None:
-    """A dashed line one link's length above the pivot, and its name."""
+    """Draw a dashed line one link's length above the pivot, and its name."""
     reach = WIDTH / 2 / canvas.unit - 0.2
     for left in np.arange(-reach, reach, 0.2):
         canvas.draw_box((float(left), LENGTH + 0.02), (float(left) + 0.12, LENGTH - 0.02), 0.0, GREEN)
@@ -172,16 +172,16 @@ def draw_goal(canvas: Canvas) -> None:
 
 
 def draw_velocities(canvas: Canvas, state: Array, seen: bool) -> None:
-    """An arrow from each link of the acrobot, through the angle that it would turn in `TURN_TIME`; and a key."""
+    """Draw an arrow from each link, through the angle it would turn in `TURN_TIME`, and a key."""
     pivot, elbow, _ = compute_joint_positions(state)
     angle1, angle2, velocity1, velocity2 = map(float, state)
-    for centre, radius, direction, velocity in (
+    for center, radius, direction, velocity in (
         (elbow, 0.7, angle1 + angle2, velocity2),
         (pivot, 0.5, angle1, velocity1),
     ):
         turn = max(-MOST_TURN, min(velocity * TURN_TIME, MOST_TURN))
-        draw_turn(canvas, centre, radius, direction + copysign(BESIDE / radius, turn), turn, seen)
-    # Again: no arrow covers a joint, and what is hidden covers nothing that is seen.
+        draw_turn(canvas, center, radius, direction + copysign(BESIDE / radius, turn), turn, seen)
+    # Draw the links again: arrows must not cover a joint, and hidden parts must not cover seen ones.
     (draw_joints if seen else draw_links)(canvas, state)
     draw_turn(canvas, (-2.62, -2.53), 0.55, pi + 0.5, -0.95, seen)
     canvas.draw_label((-2.25, -2.0), "velocities", "lm", INK if seen else MUTED)
@@ -189,30 +189,36 @@ def draw_velocities(canvas: Canvas, state: Array, seen: bool) -> None:
         canvas.draw_rod((-2.78, -2.18), (-2.5, -1.82), 0.03, MUTED)
 
 
-def draw_turn(canvas: Canvas, centre: Point, radius: float, start: float, turn: float, seen: bool) -> None:
-    """An arrow round a centre, from the angle `start` on: filled if seen, hollow if hidden."""
+def draw_turn(canvas: Canvas, center: Point, radius: float, start: float, turn: float, seen: bool) -> None:
+    """Draw an arrow round a center, from the angle `start` on: filled if seen, hollow if hidden."""
     length = radius * abs(turn)
-    size = min(1.0, length / (1.5 * HEAD))  # a short one is small all over
-    if size < 0.45:  # and a shorter one would look like dust
+    size = min(1.0, length / (1.5 * HEAD))  # a short arrow is also thin
+    if size < 0.45:  # a shorter arrow would not be recognizable
         return
     neck = start + turn * (1 - size * HEAD / length)
-    (x, y) = compute_point_on_circle(centre, radius, neck)
-    tip = compute_point_on_circle(centre, radius, start + turn)
+    (x, y) = compute_point_on_circle(center, radius, neck)
+    tip = compute_point_on_circle(center, radius, start + turn)
     across = 0.6 * (tip[1] - y)
     along = 0.6 * (tip[0] - x)
     head = [tip, (x - across, y + along), (x + across, y - along)]
-    for rim, colour in ((RIM, PAPER), (EDGE, PURPLE if seen else GRAY), (0.0, PURPLE if seen else PAPER)):
-        canvas.draw_arc(centre, radius, (start, neck), size * (SHAFT + 2 * rim), colour)
-        canvas.shape(head, size * rim, colour)
+    for rim, color in ((RIM, PAPER), (EDGE, PURPLE if seen else GRAY), (0.0, PURPLE if seen else PAPER)):
+        canvas.draw_arc(center, radius, (start, neck), size * (SHAFT + 2 * rim), color)
+        canvas.shape(head, size * rim, color)
 
 
 STATE_DRAWERS: dict[str, Callable[[Array], Canvas]] = {"cartpole": draw_cartpole, "acrobot": draw_acrobot}
-# By simulator and part of its state: how to add that part, as seen or as hidden, where not everyone sees all.
+# By simulator and part of its state: the function that draws this part as seen or as hidden.
 PARTS: dict[tuple[str, str], Callable[[Canvas, Array, bool], None]] = {("acrobot", "velocities"): draw_velocities}
 
 
 def draw_state(name: str, state: Array, parts: Mapping[str, bool]) -> Image.Image:
-    """One state of the simulator `name`; each of its `parts` that can be drawn is added as seen (True) or hidden."""
+    """Return an image of one state of the simulator `name`.
+
+    Args:
+        name: name of the simulator.
+        state: one state [S].
+        parts: by name of a part of the state, whether it is seen (True) or hidden; others are not marked.
+    """
     if name in ROBOTS:
         from aggrevated.plots.mujoco_rendering import get_camera
 

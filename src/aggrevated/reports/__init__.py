@@ -1,4 +1,4 @@
-"""What is made of runs: tables, figures and pages, to print and to publish."""
+"""Reports of runs: tables, figures and pages, to print and to publish."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,81 +17,90 @@ Column = Callable[[JsonDict], str]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows for machines, and for people those of their numbers that a column shows."""
+    """Rows of results, with the columns that a printed table shows.
+
+    Attributes:
+        rows: the numbers of each row.
+        columns: by title, the function from a row to the text of its cell.
+        closing: a line below the table.
+        title: a line above the table.
+    """
 
     rows: Sequence[JsonDict]
     columns: Mapping[str, Column] = field(default_factory=dict)
-    closing: str = ""  # a line below
+    closing: str = ""
     title: str = ""
 
 
 def make_number_column(name: str, digits: int = 3) -> Column:
-    """A column of numbers; nothing where there is none."""
+    """Return a column of numbers, empty where a row has none."""
     return lambda row: "" if row.get(name) is None else f"{row[name]:,.{digits}f}"
 
 
 def make_thousands_column(name: str) -> Column:
-    """A column of large numbers."""
+    """Return a column of large numbers, in thousands."""
     return lambda row: f"{row[name] / 1000:,.0f} k"
 
 
 def make_text_column(name: str) -> Column:
-    """A column of words."""
+    """Return a column of words."""
     return lambda row: str(row.get(name, ""))
 
 
 def get_package_versions(packages: Sequence[str]) -> dict[str, str]:
-    """Of the packages that a result depends on."""
+    """Return the versions of the packages that a result depends on."""
     return {name: version(name) for name in packages}
 
 
 def write_page(folder: Path, name: str, facts: JsonDict, parts: Sequence[str]) -> None:
-    """Write NAME.json and, of these paragraphs and one on where they come from, NAME.md."""
+    """Write NAME.json from `facts`, and NAME.md from these paragraphs and one on their origin."""
     seeds = facts["seeds"]
-    whole = add_digest(facts)
+    content = add_digest(facts)
     source = (
         f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {format_versions(facts['versions'])}. "
         f"All numbers, and every setting of every method: [{name}.json]({name}.json), the same when made again but for "
-        f"what was taken by the clock, with the bits `{whole['bits'][:12]}` where "
+        f"what was taken by the clock, with the bits `{content['bits'][:12]}` where "
         "[arithmetic is the same](../guide.md#the-same-bits)."
     )
-    write_json(folder / f"{name}.json", whole)
+    write_json(folder / f"{name}.json", content)
     write_atomically(folder / f"{name}.md", ("\n\n".join([*parts, source]) + "\n").encode())
 
 
 def add_digest(facts: JsonDict) -> JsonDict:
-    """With the machine that made them, this one unless they name another, and a digest of all that one with the same
-    arithmetic must find likewise."""
+    """Return the facts with a digest of their reproducible numbers and the machine that computed them.
+
+    The machine is this one unless `facts` name another.
+    """
     machine = facts.get("machine") or describe_machine() | {"arithmetic": compute_numerics_fingerprint()}
     return facts | {"machine": machine, "bits": digest_numbers(facts)}
 
 
 def digest_numbers(facts: JsonDict) -> str:
-    """SHA-256 of the numbers without those of a clock, and without the machine that it hung on."""
+    """Return the SHA-256 of all numbers but durations and the description of the machine."""
     return sha256(json.dumps(drop_timings(facts), sort_keys=True).encode()).hexdigest()
 
 
 def drop_timings(value: Any) -> Any:
-    """Without what is called seconds, whatever comes before it or after."""
+    """Return the value without machine, digest and keys that contain "seconds"."""
     if isinstance(value, Mapping):
-        kept = {str(key): one for key, one in value.items() if "seconds" not in str(key)}
-        return {key: drop_timings(one) for key, one in kept.items() if key not in ("machine", "bits")}
-    return [drop_timings(one) for one in value] if isinstance(value, list | tuple) else value
+        untimed = {str(key): entry for key, entry in value.items() if "seconds" not in str(key)}
+        return {key: drop_timings(entry) for key, entry in untimed.items() if key not in ("machine", "bits")}
+    return [drop_timings(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def format_versions(numbers: Mapping[str, str]) -> str:
-    """Versions as one line."""
+    """Return versions as one line."""
     return ", ".join(f"{name} {number}" for name, number in numbers.items())
 
 
 def format_markdown_table(header: str, rows: Sequence[Sequence[str]]) -> str:
-    """A table; its header has a bar between any two columns."""
+    """Return a Markdown table; the header separates its columns by bars."""
     lines = [f"| {header} |", f"|{'---|' * (header.count('|') + 1)}"]
     lines += [f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in rows]
     return "\n".join(lines)
 
 
 def add_run_name(facts: JsonDict) -> JsonDict:
-    """The same, with the name of the run's folder instead of its place on this machine."""
-    key = "run_folder" if "run_folder" in facts else "run"  # of a result, of a row of a comparison
+    """Return the facts with the name of the run's folder instead of its path."""
+    key = "run_folder" if "run_folder" in facts else "run"  # in a result; in a row of a comparison
     return facts | {key: Path(facts[key]).name}

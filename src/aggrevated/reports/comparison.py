@@ -1,4 +1,4 @@
-"""When a learner was as good as its expert, and what it had spent by then: budgets that can be compared."""
+"""Comparison of methods: returns, and the cost at which a learner became as good as its expert."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run
 
 COST_AXES = ("simulator_steps", "episodes", "oracle_queries", "cpu_seconds")
-CostCurve: TypeAlias = dict[str, list[float]]  # what a trial had spent, and earned, whenever it was better
-LEVELS = {"expert": 1.0, "more": 1.05}  # by name, in ratios
+CostCurve: TypeAlias = dict[str, list[float]]  # cost and return of a trial at each improvement
+LEVELS = {"expert": 1.0, "more": 1.05}  # by name: fraction of the expert's return
 
 
 def fill_missing_iterations(lines: Sequence[Metrics]) -> list[Metrics]:
-    """One for each iteration: those that were lost are as the next that is there."""
-    found = list[Metrics]()
+    """Return one line per iteration; a missing line is replaced by the next one."""
+    filled = list[Metrics]()
     for line in lines:
-        found += [line] * (line.iteration - len(found))
-    return found
+        filled += [line] * (line.iteration - len(filled))
+    return filled
 
 
 def make_cost_curve(run: Run, result: Result) -> CostCurve:
-    """What had been spent whenever the best policy so far was a better one, and what it earned on validation.
+    """Return the cost and the validation return whenever the best policy so far improved.
 
-    The first is the policy that the run began with, the last how it ended: between them nothing changed.
+    The first point is the initial policy, the last the end of the run; between points nothing changed.
     """
     k = run.config.loop.trajectories
     best = result.initial_return
-    asked = started = result.start_simulator_steps  # the expert takes every step of a start; its seconds are not kept
-    points = [(started, 0, asked, 0.0, 0, best)]
+    # The expert takes every step of a start: steps are also queries. Its seconds are not recorded.
+    queries = started = result.start_simulator_steps
+    points = [(started, 0, queries, 0.0, 0, best)]
     lines = fill_missing_iterations(run.metrics())
     for line in lines:
         if line.best_return > best or line is lines[-1]:
@@ -54,37 +55,37 @@ def make_cost_curve(run: Run, result: Result) -> CostCurve:
 
 
 def get_worst_return(run: Run) -> float:
-    """The return that counts as nothing, where there is a ratio."""
-    world = run.config.problem
-    return world.worst_return(world.horizon) if isinstance(world, ControlProblem) else 0.0
+    """Return the return of the worst policy, where the problem has a ratio; else 0."""
+    problem = run.config.problem
+    return problem.worst_return(problem.horizon) if isinstance(problem, ControlProblem) else 0.0
 
 
 def compute_target_return(run: Run, result: Result, ratio: float) -> float:
-    """The return that is so much of the expert's."""
+    """Return the return that is this ratio of the expert's."""
     expert = float(result.to_dict()["expert_return"])
     lowest = get_worst_return(run)
     return lowest + ratio * (expert - lowest)
 
 
-def find_steps_to_reach(course: CostCurve, level: float) -> dict[str, float | None]:
-    """What had been spent when the best so far was first at that level; None: never within the budget."""
-    at = next((place for place, value in enumerate(course["best_return"]) if value >= level), None)
-    return {name: None if at is None else course[name][at] for name in COST_AXES}
+def find_steps_to_reach(curve: CostCurve, level: float) -> dict[str, float | None]:
+    """Return the cost on each axis when the best so far first reached the level; None if it never did."""
+    at = next((i for i, value in enumerate(curve["best_return"]) if value >= level), None)
+    return {name: None if at is None else curve[name][at] for name in COST_AXES}
 
 
-def mean_best_return(course: CostCurve, budget: float, before: float) -> float:
-    """The best return so far, on average over what may be spent: high for whoever is good, and soon.
+def mean_best_return(curve: CostCurve, budget: float, before: float) -> float:
+    """Return the best return so far, averaged over the budget of simulator steps.
 
-    Until the start is paid for, nothing is known but `before`.
+    Until the start is paid for, the return is `before`.
     """
-    at = np.clip([0.0, *course["simulator_steps"], budget], 0.0, budget)
-    return float(np.diff(np.maximum.accumulate(at)) @ np.array([before, *course["best_return"]]) / budget)
+    at = np.clip([0.0, *curve["simulator_steps"], budget], 0.0, budget)
+    return float(np.diff(np.maximum.accumulate(at)) @ np.array([before, *curve["best_return"]]) / budget)
 
 
-def make_reach_row(label: str, found: Mapping[str, Sequence[Mapping[str, float | None]]]) -> JsonDict:
-    """Of one method: for each level the medians of what it took, their intervals, and in how many trials."""
+def make_reach_row(label: str, costs_by_level: Mapping[str, Sequence[Mapping[str, float | None]]]) -> JsonDict:
+    """Return one method's row: per level, median costs with intervals and how many trials reached it."""
     row: JsonDict = {"label": label}
-    for level, trials in found.items():
+    for level, trials in costs_by_level.items():
         row[f"{level}_reached"] = sum(trial["simulator_steps"] is not None for trial in trials)
         row["trials"] = len(trials)
         for name in (name for name in COST_AXES if name in trials[0]):
@@ -95,7 +96,7 @@ def make_reach_row(label: str, found: Mapping[str, Sequence[Mapping[str, float |
 
 @dataclass(frozen=True)
 class TrialGroup:
-    """The trials of one method, all ended."""
+    """The trials of one method, all of them finished."""
 
     label: str
     runs: list[Run]
@@ -103,7 +104,11 @@ class TrialGroup:
 
     @classmethod
     def from_runs(cls, runs: list[Run], prefix: str = "") -> TrialGroup:
-        """The group of these runs; a run that has not ended is refused, never left out."""
+        """Return the group of these runs.
+
+        Raises:
+            DataError: a run has not ended.
+        """
         results = []
         for run in runs:
             result = run.result()
@@ -113,7 +118,11 @@ class TrialGroup:
         return cls(prefix + runs[0].label, runs, results)
 
     def get_column(self, name: str) -> Array:
-        """One number of every trial, [trials]."""
+        """Return one number of each trial, [trials].
+
+        Raises:
+            DataError: a result lacks this number.
+        """
         values = [result.to_dict().get(name, "absent") for result in self.results]
         for run, value in zip(self.runs, values, strict=True):
             if not has_exact_type(value, float) and value is not None:
@@ -121,6 +130,7 @@ class TrialGroup:
         return np.array(values, float)
 
     def mean(self, name: str) -> float:
+        """Return the mean of one number over the trials."""
         return float(self.get_column(name).mean())
 
 
@@ -129,9 +139,9 @@ MEANS = ("expert_return", *COST_FIELDS, "oracle_queries", "seconds", "cpu_second
 
 
 def summarize_group(group: TrialGroup) -> JsonDict:
-    """The paper's metric, the test return and the ratio: interquartile means over the trials, with their own intervals.
+    """Return interquartile means over the trials of the returns and the ratio, with their intervals.
 
-    Where returns have no ratio it is what the policy earns above its expert. What was spent is a mean.
+    Where returns have no ratio, the gain over the expert takes its place. Costs are means.
     """
     name = describe_compared_quantity(group)
     compared = compute_relative_to_expert(group)
@@ -154,19 +164,19 @@ def summarize_group(group: TrialGroup) -> JsonDict:
 
 
 def describe_compared_quantity(group: TrialGroup) -> str:
-    """What is compared: the ratio of returns, or the gain above the expert's."""
+    """Return "ratio", or "gain" over the expert where returns have no ratio."""
     return "ratio" if group.runs[0].config.problem.has_ratio else "gain"
 
 
 def compute_relative_to_expert(group: TrialGroup) -> Array:
-    """That of every trial."""
+    """Return the ratio or the gain of each trial, [trials]."""
     if describe_compared_quantity(group) == "ratio":
         return group.get_column("ratio")
     return group.get_column("test_return") - group.get_column("expert_return")
 
 
 def make_comparison_table(groups: Sequence[TrialGroup], closing: str) -> Table:
-    """The table of all groups, best so far, fresh and beside the expert."""
+    """Return the table of all groups: best validation return, test return and comparison with the expert."""
     digits = groups[0].runs[0].config.problem.digits
     name = describe_compared_quantity(groups[0])
     figures = 3 if name == "ratio" else digits
@@ -183,33 +193,41 @@ def make_comparison_table(groups: Sequence[TrialGroup], closing: str) -> Table:
 
 
 def format_interval(low: float, high: float, digits: int) -> str:
-    """An interval, for people."""
+    """Format an interval for people."""
     return f"{low:.{digits}f}-{high:.{digits}f}" if low >= 0 else f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def plot_groups(groups: Sequence[TrialGroup], path: Path) -> None:
-    """The learning curves of all groups in one figure."""
+    """Plot the learning curves of all groups in one figure.
+
+    Raises:
+        UsageError: the runs are of different tasks.
+    """
     configs = [run.config for group in groups for run in group.runs]
     names = {config.task.name for config in configs}
     if len(names) > 1:
         raise UsageError(f"the runs are of different tasks ({', '.join(sorted(names))}); compare runs of one task")
     experts = {config.problem.expert_identity() for config in configs}
-    returned = float(np.mean([group.mean("expert_return") for group in groups]))
-    expert = returned if len(experts) == 1 else None  # different experts have no line in common
-    costly = any(
-        group.get_column("oracle_steps").any() for group in groups
-    )  # the oracle's roll-outs are part of the bill
-    curves = [make_curve(group, costly) for group in groups]
+    expert_return = float(np.mean([group.mean("expert_return") for group in groups]))
+    expert = expert_return if len(experts) == 1 else None  # different experts have no common line
+    # an oracle that simulates has a cost that episodes do not show
+    with_steps = any(group.get_column("oracle_steps").any() for group in groups)
+    curves = [make_curve(group, with_steps) for group in groups]
     plot_learning_curves(curves, expert, configs[0].task.title, path, configs[0].problem.metric_name)
 
 
-def make_curve(group: TrialGroup, costly: bool) -> Curve:
-    """Best so far over episodes, from the first policy on; `costly`: over simulator steps, too."""
+def make_curve(group: TrialGroup, with_steps: bool) -> Curve:
+    """Return the best return so far over episodes, from the initial policy on.
+
+    `with_steps` adds simulator steps.
+    """
     config = group.runs[0].config
     trials = [fill_missing_iterations(run.metrics()) for run in group.runs]
     first = [result.initial_return for result in group.results]
     best = pad_curves([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
-    steps = pad_curves([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
+    steps = (
+        pad_curves([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if with_steps else None
+    )
     dotted = not config.method_spec.queries_expert  # RL, as in the paper's figures
     episodes = np.arange(best.shape[1]) * config.loop.trajectories
     return Curve(group.label, episodes, best, dotted, steps, group.mean("validation_steps"))
