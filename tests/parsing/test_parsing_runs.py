@@ -267,7 +267,7 @@ def test_algebra_run_rejects_too_few_pages_without_making_a_folder(tmp_path: Pat
 
 @pytest.mark.parametrize("width", [1, 7])
 def test_contextual_policy_rejects_odd_width(width: int) -> None:
-    with pytest.raises(UsageError, match="even: half of it reads forwards, half backwards"):
+    with pytest.raises(UsageError, match="even: half of it reads forward, half backward"):
         make_tiny_config(hidden=(width,))
     setup = build_algorithm_inputs(make_tiny_config(policy="lstm", hidden=(width,)))
     assert 0 <= setup.problem.validate(setup.learner.policy).value <= 1

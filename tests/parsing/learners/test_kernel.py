@@ -195,7 +195,7 @@ def test_support_vector_update_resumes_bit_identically():
 
 def test_support_vector_update_rejects_other_policies():
     policy = FeedForwardPolicy(10, CategoricalHead(4), hidden=())
-    with pytest.raises(UsageError, match=r"support-vectors is for the policy kernel-svm; choose that --policy"):
+    with pytest.raises(UsageError, match=r"support-vectors needs the policy kernel-svm; pass --policy kernel-svm"):
         SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=2))
 
 
@@ -216,7 +216,7 @@ def test_kernel_policy_selects_its_update_and_presets():
             "aggrevated",
             None,
             "kernel-svm",
-            "the policy kernel-svm is for the methods dagger and sl; choose one of these",
+            "the policy kernel-svm needs expert actions; choose --method dagger or sl",
         ),
         (
             "aggrevated",

@@ -1,4 +1,4 @@
-"""Policies that read a page, one step at a time on NumPy."""
+"""NumPy actors of the policies that read pages."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ from aggrevated.engines.serialization import CachedObject
 
 @dataclass(frozen=True)
 class Pages:
-    """What can be read."""
+    """Features of the pages that a policy can read.
 
-    features: Array  # float32 [P, N, D], zeros beyond a page, or [Σn, D], one page after the other
-    lengths: Array  # int [P]
+    Attributes:
+        features: float32 [P, N, D], zeros beyond a page, or [Σn, D], concatenated over the pages.
+        lengths: number of symbols of each page, int [P].
+    """
+
+    features: Array
+    lengths: Array
 
     def get_features(self, pages: Array) -> tuple[Array, Array]:
-        """(features [B, n, D], n the most symbols of these pages [B]; their lengths [B])."""
+        """Return the features [B, n, D] and lengths [B] of pages [B], where n is the length of the longest."""
         lengths = self.lengths[pages]
         most = int(lengths.max())
         if self.features.ndim == 3:
@@ -35,25 +40,43 @@ class Pages:
 
     @cached_property
     def starts(self) -> Array:
-        """[P]: the row of the first symbol of each page, where they stand one after the other."""
+        """Return the row of the first symbol of each page in concatenated features, int [P]."""
         first: Array = np.cumsum(self.lengths) - self.lengths
         return first
 
 
 @dataclass(frozen=True)
 class ReaderActor:
-    """`ParsingPolicy.read` on NumPy, where a page is read alone and in company with the same bits."""
+    """NumPy copy of `ParsingPolicy.read`, whose bits for a page do not depend on the other pages of a batch.
 
-    special: Array  # [2, D]
+    Attributes:
+        special: vectors of "none" and ROOT, [2, D].
+        embed: embedding of the features of a symbol; None: the features are used as they are.
+        cells: cells of the encoder: none, one from the left, or one from the left and one from the right.
+        keeps_states: whether the encoder's states represent the symbols; otherwise they start the decoder.
+        start: M, the size of the decoder's first state.
+        upper: cells of a second encoder layer.
+        appended: number of a symbol's last features that are appended to its encoder state.
+    """
+
+    special: Array
     embed: NumpyNetwork | None
-    cells: tuple[NumpyCell, ...]  # of the encoder: none, one from the left, or also one from the right
-    keeps_states: bool  # whether these stand for the symbols, rather than start the decoder
-    start: int  # M: how many numbers the decoder starts from
-    upper: tuple[NumpyCell, ...] = ()  # the same of a second layer
-    beside: int = 0  # how many of a symbol's last features stand beside what was read of it
+    cells: tuple[NumpyCell, ...]
+    keeps_states: bool
+    start: int
+    upper: tuple[NumpyCell, ...] = ()
+    appended: int = 0
 
     def read(self, features: Array, lengths: Array) -> tuple[Array, Array]:
-        """(items [B, 2 + N, D], the decoder's first state [B, M]) of pages of features [B, N, F]."""
+        """Encode pages.
+
+        Args:
+            features: features of the symbols, zeros beyond a page, float32 [B, N, F].
+            lengths: number of symbols of each page, int [B].
+
+        Returns:
+            The items "none", ROOT and the symbols of each page [B, 2 + N, D], and the decoder's first state [B, M].
+        """
         count, most = features.shape[:2]
         items = features
         start = np.zeros((count, self.start), np.float32)
@@ -61,29 +84,32 @@ class ReaderActor:
             rows = self.embed(features.reshape(count * most, -1))
             items = np.maximum(rows, np.float32(0.0)).reshape(count, most, -1)
         for cells in filter(None, (self.cells, self.upper)):
-            found = [self._run_cell(cell, items, lengths, way) for cell, way in zip(cells, (False, True), strict=False)]
+            runs = [
+                self._run_cell(cell, items, lengths, backward)
+                for cell, backward in zip(cells, (False, True), strict=False)
+            ]
             if self.keeps_states:
-                items = np.concatenate([states for states, _ in found], axis=2)
+                items = np.concatenate([states for states, _ in runs], axis=2)
             else:
-                start = found[0][1]
-        if self.beside:
-            items = np.concatenate([items, features[:, :, -self.beside :]], axis=2)
+                start = runs[0][1]
+        if self.appended:
+            items = np.concatenate([items, features[:, :, -self.appended :]], axis=2)
         return np.concatenate([np.broadcast_to(self.special, (count, *self.special.shape)), items], axis=1), start
 
     @staticmethod
     def _run_cell(cell: NumpyCell, items: Array, lengths: Array, backward: bool) -> tuple[Array, Array]:
-        """(h at each symbol [B, N, hidden], the last memory [B, M]); zeros after the end of a page."""
+        """Return h at each symbol [B, N, hidden], zeros beyond a page, and the last memory [B, M]."""
         memory = np.zeros((len(items), cell.size), np.float32)
         hidden = np.zeros((*items.shape[:2], cell.size // 2), np.float32)
         for t in range(items.shape[1]):
-            lanes = np.flatnonzero(lengths > t)
-            at = lengths[lanes] - 1 - t if backward else np.full(len(lanes), t)
-            hidden[lanes, at], memory[lanes] = cell.step(items[lanes, at], memory[lanes])
+            active = np.flatnonzero(lengths > t)
+            position = lengths[active] - 1 - t if backward else np.full(len(active), t)
+            hidden[active, position], memory[active] = cell.step(items[active, position], memory[active])
         return hidden, memory
 
 
 class ParsingActor:
-    """The policy as it was, one step at a time on NumPy; a page is read when it is first met."""
+    """NumPy copy of a `ParsingPolicy` that steps through episodes and encodes each page at its first use."""
 
     def __init__(
         self,
@@ -101,39 +127,42 @@ class ParsingActor:
         self.network = network
         self.sampler = sampler
         lengths = pages.value.lengths
-        self.place = np.full(len(lengths), -1)  # of each page among those that were read
+        self.place = np.full(len(lengths), -1)  # index of each page in `items`; −1: not yet encoded
         self.items = np.zeros((0, int(lengths.max(initial=0)) + 2, reader.special.shape[1]), np.float32)
         self.starts = np.zeros((0, reader.start), np.float32)
 
     def memory(self, count: int) -> Array:
-        """[count, 1 + M]: whether the page has been read by the decoder, and the decoder's state."""
+        """Return the first memory: whether the decoder has started, and the decoder's state, zeros [count, 1 + M]."""
         return np.zeros((count, 1 + (self.cell.size if self.cell is not None else 0)), np.float32)
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        """Return the random numbers with which `choose` samples actions."""
         return self.sampler.noise(generators, horizon)
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
+        """Return the logits of the actions and the next memory."""
         pages = observation[:, 0].astype(np.int64)
         self._read(np.unique(pages[self.place[pages] < 0]))
-        place = self.place[pages]
+        item_index = self.place[pages]
         numbers = observation[:, 1:][:, self.view].astype(np.int64) + 1
-        seen = self.items[place[:, None], numbers].reshape(len(pages), -1)
+        read = self.items[item_index[:, None], numbers].reshape(len(pages), -1)
         if self.cell is None:
-            return self.network(seen), memory
-        state = np.where(memory[:, :1] > 0, memory[:, 1:], self.starts[place])
-        hidden, state = self.cell.step(seen, state)
+            return self.network(read), memory
+        state = np.where(memory[:, :1] > 0, memory[:, 1:], self.starts[item_index])
+        hidden, state = self.cell.step(read, state)
         return self.network(hidden), np.concatenate([np.ones((len(pages), 1), np.float32), state], axis=1)
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        """Return actions sampled with this noise."""
         return self.sampler.choose(parameters, noise, legal)
 
     def _read(self, pages: Array) -> None:
-        """Add these pages to those that were read."""
+        """Encode these pages and add them to `items` and `starts`."""
         if not len(pages):
             return
         items, starts = self.reader.read(*self.pages.value.get_features(pages))
-        room = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
-        room[:, : items.shape[1]] = items
+        padded = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
+        padded[:, : items.shape[1]] = items
         self.place[pages] = len(self.items) + np.arange(len(pages))
-        self.items = np.concatenate([self.items, room])
+        self.items = np.concatenate([self.items, padded])
         self.starts = np.concatenate([self.starts, starts])

@@ -1,7 +1,7 @@
-"""DAgger's classifier as it was before networks: a support vector machine with an RBF kernel, by scikit-learn.
+"""DAgger with a support vector machine: an RBF kernel, fitted by scikit-learn.
 
-It sees what the reactive network sees: the features of nine symbols. What is kept of it are support vectors and their
-coefficients, so that it is saved, loaded and run without scikit-learn.
+The machine reads the features of nine symbols, as the reactive network does. It is saved as support vectors and their
+coefficients, so that only fitting needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -35,34 +35,42 @@ from aggrevated.starts.random import RandomStartSettings
 from aggrevated.updates import UpdateResult, UpdateSettings
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 
-SHARP = 20.0  # a decision value of 1 is so many nats: the machine itself knows no chance
+SHARP = 20.0  # logits per unit of the decision value, nats: large, since the machine is deterministic
 ITEMS = 3 * CONTEXT_SIZE
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The decision values of a state x: Σ_i c_{ia} exp(−γ‖x − x_i‖²) + b_a, for every action a."""
+    """Kernel machine with the decision values Σ_i c_{ia} exp(−γ‖x − x_i‖²) + b_a of a state x and each action a.
 
-    items: Array  # [P, 2 + N, D]: of each page none, ROOT and its symbols
-    support: Array  # [S, X]
-    coefficients: Array  # [S, A]
-    intercepts: Array  # [A]
+    Attributes:
+        items: features of "none", ROOT and the symbols of each page, [P, 2 + N, D].
+        support: support vectors x_i, [S, X].
+        coefficients: c, [S, A].
+        intercepts: b, [A].
+        gamma: γ of the RBF kernel.
+    """
+
+    items: Array
+    support: Array
+    coefficients: Array
+    intercepts: Array
     gamma: float
 
     def gather_features(self, observations: Array) -> Array:
-        """[n, X]: the features of the nine symbols that each observation [n, 10] points at."""
+        """Return the features of the nine symbols in each observation [n, 10], [n, X]."""
         pages = observations[:, :1].astype(np.int64)
         numbers = observations[:, 1:].astype(np.int64) + 1
         return self.items[pages, numbers].reshape(len(observations), -1)
 
     def predict(self, observations: Array) -> Array:
-        """[n, A]."""
+        """Return the decision values of observations [n, 10], [n, A]."""
         kernel = compute_rbf_kernel(self.gather_features(observations), self.support, self.gamma)
         return affine(kernel, self.coefficients, self.intercepts)
 
 
 def compute_rbf_kernel(x: Array, y: Array, gamma: float) -> Array:
-    """[n, m]: exp(−γ‖x_i − y_j‖²)."""
+    """Return exp(−γ‖x_i − y_j‖²), [n, m]."""
     kernel: Array = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)
     kernel -= 2 * affine(x, np.ascontiguousarray(y.T), np.zeros(len(y), kernel.dtype))
     np.maximum(kernel, 0.0, out=kernel)
@@ -72,7 +80,12 @@ def compute_rbf_kernel(x: Array, y: Array, gamma: float) -> Array:
 
 
 class KernelPolicy(Policy):
-    """The softmax of a machine's decision values, so steep that it hardly ever takes another than the highest."""
+    """Softmax policy of a kernel machine, which almost always takes the action with the highest decision value.
+
+    Args:
+        projection: projection of raw features, saved with the policy.
+        actions: number of actions.
+    """
 
     support: Tensor
     coefficients: Tensor
@@ -80,7 +93,7 @@ class KernelPolicy(Policy):
     gamma: Tensor
 
     def __init__(self, projection: Projection, actions: int) -> None:
-        """Without pages yet, and with all actions alike."""
+        """Create a policy without pages, in which all actions have the same probability."""
         super().__init__()
         self.projection = projection
         self.head = CategoricalHead(actions)
@@ -92,83 +105,113 @@ class KernelPolicy(Policy):
         self.eval()
 
     def with_pages(self, features: Array, lengths: Array) -> KernelPolicy:
-        """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
-        nothing = np.zeros((len(features), 1, features.shape[2]))
+        """Set the pages that the policy reads, which are not part of its weights.
+
+        Args:
+            features: projected features, zeros beyond a page, float32 [P, N, D].
+            lengths: number of symbols of each page, int [P].
+
+        Returns:
+            This policy.
+        """
+        none = np.zeros((len(features), 1, features.shape[2]))
         root = np.ones((len(features), 1, features.shape[2]))
-        self.items = np.concatenate([nothing, root, features], axis=1).astype(np.float32)  # none, ROOT, symbols
+        self.items = np.concatenate([none, root, features], axis=1).astype(np.float32)  # none, ROOT, symbols
         return self
 
     @property
     def machine(self) -> Machine:
-        """As it is now; a fit replaces its arrays, and changes none."""
+        """Return the current kernel machine, whose arrays a later fit replaces but does not change."""
         support, coefficients, intercepts = (w.numpy() for w in (self.support, self.coefficients, self.intercepts))
         return Machine(self.items, support, coefficients, intercepts, float(self.gamma))
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        """Return the distributions of the actions at observations [K, T, 10]."""
         values = SHARP * torch.from_numpy(self.machine.predict(observations.flatten(0, 1).numpy()))
         return self.head.distribution(values.reshape(*observations.shape[:2], -1), legal)
 
     def actor(self) -> KernelActor:
+        """Return a NumPy copy that acts."""
         return KernelActor(self.machine, CategoricalSampler(self.head.outputs))
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
-        for name in ("support", "coefficients", "intercepts"):  # as many as were kept, and new ones: actors share them
+        for name in ("support", "coefficients", "intercepts"):  # saved sizes, and new tensors, since actors share them
             setattr(self, name, torch.empty_like(state_dict[prefix + name]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
 @dataclass(frozen=True)
 class KernelActor:
-    """The policy at single steps."""
+    """NumPy copy of a `KernelPolicy` that acts."""
 
     machine: Machine
     sampler: CategoricalSampler
 
     def memory(self, count: int) -> Array:
+        """Return the memory, which is empty, [count, 0]."""
         return np.zeros((count, 0), np.float32)
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        """Return the random numbers with which `choose` samples actions."""
         return self.sampler.noise(generators, horizon)
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
+        """Return the logits of the actions and the memory."""
         return SHARP * self.machine.predict(observation), memory
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        """Return actions sampled with this noise."""
         return self.sampler.choose(parameters, noise, legal)
 
 
 @dataclass
 class SupportVectorUpdate(FollowTheLeaderUpdate):
-    """π_{n+1}: the machines, one for each action against the rest, of all data so far."""
+    """Follow-the-leader update that fits one machine for each action against the rest to all data so far.
 
-    regularisation: float = 10.0  # C
-    most: int = 10_000  # states; of more, a random choice is fitted
+    Attributes:
+        regularisation: C of the support vector machines.
+        most: largest number of states in a fit; a random subset is used if there are more.
+    """
+
+    regularisation: float = 10.0
+    most: int = 10_000
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
+        """Fit the policy to all data so far and return the share of errors before the fit."""
         if not isinstance(policy, KernelPolicy):
-            raise UsageError("the update support-vectors is for the policy kernel-svm; choose that --policy")
+            raise UsageError("the update support-vectors needs the policy kernel-svm; pass --policy kernel-svm")
         generator = np.random.default_rng([self.seed, self.aggregation.seen])
-        before = compute_policy_distribution(policy, trajectories)
-        assert isinstance(before, Categorical)
-        advised = choose_best_actions(cost_to_go, trajectories)
-        mistakes = (before.mode != advised)[torch.from_numpy(trajectories.mask)].float().mean()
+        distribution = compute_policy_distribution(policy, trajectories)
+        assert isinstance(distribution, Categorical)
+        expert_actions = choose_best_actions(cost_to_go, trajectories)
+        error_rate = (distribution.mode != expert_actions)[torch.from_numpy(trajectories.mask)].float().mean()
         self.aggregation.add(trajectories, cost_to_go, generator)
         data, costs = self.aggregation.data
         observations = data.observations[data.mask]
-        best = choose_best_actions(costs, data).numpy()[data.mask]
-        chosen = generator.permutation(len(best))[: self.most]
-        fit(policy, policy.machine.gather_features(observations[chosen]), best[chosen], self.regularisation)
-        return UpdateResult(float(mistakes), 0.0, 0.0, 0)
+        best_actions = choose_best_actions(costs, data).numpy()[data.mask]
+        subset = generator.permutation(len(best_actions))[: self.most]
+        fit(policy, policy.machine.gather_features(observations[subset]), best_actions[subset], self.regularisation)
+        return UpdateResult(float(error_rate), 0.0, 0.0, 0)
 
 
 def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -> None:
-    """Fit the policy to these features [n, X] and the actions [n] that were advised there."""
+    """Fit a kernel policy to expert actions.
+
+    Args:
+        policy: policy whose support vectors, coefficients and intercepts are replaced.
+        x: features of the states, [n, X].
+        actions: expert actions, int [n].
+        regularisation: C of the support vector machines.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
     try:
         from sklearn.svm import SVC
     except ImportError as error:
         raise UsageError("the policy kernel-svm needs scikit-learn: pip install 'aggrevated[parsing]'") from error
     gamma = 1.0 / max(float(x.shape[1] * x.var()), 1e-9)  # scikit-learn's "scale"
-    kernel = compute_rbf_kernel(x, x, gamma).astype(np.float64)  # once, not for each machine
+    kernel = compute_rbf_kernel(x, x, gamma).astype(np.float64)  # shared by all machines
     coefficients = np.zeros((len(x), policy.head.outputs))
     intercepts = np.full(policy.head.outputs, -1.0)
     for action in np.unique(actions):
@@ -178,27 +221,29 @@ def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -
         machine = SVC(C=regularisation, kernel="precomputed").fit(kernel, actions == action)
         coefficients[machine.support_, action] = machine.dual_coef_[0]
         intercepts[action] = machine.intercept_[0]
-    kept = coefficients.any(axis=1)
-    policy.support = torch.from_numpy(x[kept])
-    policy.coefficients = torch.from_numpy(coefficients[kept].astype(np.float32))
+    is_support = coefficients.any(axis=1)
+    policy.support = torch.from_numpy(x[is_support])
+    policy.coefficients = torch.from_numpy(coefficients[is_support].astype(np.float32))
     policy.intercepts = torch.from_numpy(intercepts.astype(np.float32))
     policy.gamma = torch.tensor([gamma], dtype=torch.float32)
 
 
 @dataclass(frozen=True)
 class KernelSettings(PolicySettings):
-    """A kernel machine, fitted to what the expert advises."""
+    """Kernel machine fitted to expert actions."""
 
     name = "kernel-svm"
     supports_mixture = False
-    use_geometry: bool = setting(False, "Tell the policy where a symbol stands.")
+    use_geometry: bool = setting(False, "Add the position of each symbol on the page to the policy's features.")
 
     def check(self, chosen: SelectedComponents) -> None:
+        """Raise a `UsageError` for an oracle, an update or a start that does not fit the policy."""
         if not isinstance(chosen.oracle, ZeroOneSettings):
-            raise UsageError("the policy kernel-svm is for the methods dagger and sl; choose one of these")
+            raise UsageError("the policy kernel-svm needs expert actions; choose --method dagger or sl")
         if not isinstance(chosen.update, SupportVectorSettings):
             raise UsageError(
-                f"the policy {self.name} cannot be learned by the update {chosen.update.name}; choose others"
+                f"the policy {self.name} cannot be learned by the update {chosen.update.name}; "
+                f"choose --update {SupportVectorSettings.name}"
             )
         check_setting(
             isinstance(chosen.start, RandomStartSettings),
@@ -208,22 +253,25 @@ class KernelSettings(PolicySettings):
         )
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> KernelPolicy:
+        """Return a policy without pages, with a projection of zeros that `prepare` replaces."""
         return KernelPolicy(Projection.blank(self.use_geometry), head.outputs)
 
 
 @dataclass(frozen=True)
 class SupportVectorSettings(UpdateSettings):
-    """Support vectors of all data so far."""
+    """Support vector machines fitted to all data so far."""
 
     name = "support-vectors"
     accepts = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
     uses_loss = False
 
     def check(self, chosen: SelectedComponents) -> None:
+        """Raise a `UsageError` for a policy that is not a kernel machine."""
         if not isinstance(chosen.policy, KernelSettings):
             raise UsageError(
-                f"the policy {chosen.policy.name} cannot be learned by the update {self.name}; choose others"
+                f"the policy {chosen.policy.name} cannot be learned by the update {self.name}; choose another --update"
             )
 
     def build(self, seed: int) -> SupportVectorUpdate:
+        """Return the update, whose random subsets depend on `seed`."""
         return SupportVectorUpdate(seed=seed)

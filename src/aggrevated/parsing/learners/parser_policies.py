@@ -1,7 +1,7 @@
-"""Policies that read a page: the paper's LSTM encoder–decoder and reactive network, and a contextual one beyond it.
+"""Policies that read pages: the paper's LSTM encoder–decoder and reactive network, and a contextual network.
 
-All look up, by page and number, the features of the symbols that the parser points at. ROOT and "none" have vectors of
-their own, which are learned.
+Each policy looks up the features of the symbols in an observation by page and number. ROOT and "none" have learned
+vectors.
 """
 
 from __future__ import annotations
@@ -25,18 +25,25 @@ from aggrevated.policies import HiddenSettings, Policy, compute_scores_per_traje
 from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.policies.recurrent_cells import CELLS
 
-EVERY = tuple(range(3 * CONTEXT_SIZE))  # of the numbers in an observation: three each of stack, buffer and arcs
-FIRST = tuple(range(0, 3 * CONTEXT_SIZE, CONTEXT_SIZE))  # the latest of each
+EVERY = tuple(range(3 * CONTEXT_SIZE))  # all symbols of an observation: three each of stack, buffer and arcs
+FIRST = tuple(range(0, 3 * CONTEXT_SIZE, CONTEXT_SIZE))  # the first symbol each of stack, buffer and arcs
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of the table below."""
+    """Architecture of a parsing policy.
 
-    reads: str  # "alone": a symbol is its own features; "summary": and the page's summary starts the decoder;
-    # "context": a symbol is what a bidirectional encoder makes of it
-    view: tuple[int, ...]  # which numbers of an observation it looks at
-    remembers: bool  # a recurrent decoder, or a network of one hidden layer
+    Attributes:
+        reads: "alone": the features of a symbol are used alone; "summary": a summary of the page also starts the
+            decoder; "context": the state of a bidirectional encoder represents a symbol.
+        view: indices of the symbols of an observation that the policy reads.
+        remembers: whether the decoder is recurrent; otherwise it is a network with one hidden layer.
+        hidden: default number of hidden units.
+    """
+
+    reads: str
+    view: tuple[int, ...]
+    remembers: bool
     hidden: int
 
 
@@ -48,7 +55,17 @@ KINDS = {
 
 
 class ParsingPolicy(Policy):
-    """π(·|o₁ … o_t, τ), where τ is the page."""
+    """Policy π(·|o₁ … o_t, τ) of a parser, where τ is the page.
+
+    Args:
+        projection: projection of raw features, saved with the policy but not used by it.
+        actions: number of actions.
+        kind: name of the architecture in `KINDS`.
+        hidden: number of hidden units; None: the default of the architecture.
+        embedding: size of a symbol's embedding.
+        dropout: share of the items of symbols that is dropped during learning, from 0 to below 1.
+        seed: seed of the initial weights.
+    """
 
     features: Tensor
     lengths: Tensor
@@ -64,16 +81,13 @@ class ParsingPolicy(Policy):
         dropout: float = 0.0,
         seed: int = 0,
     ) -> None:
-        """Without pages yet. `projection` makes features of raw ones: the policy does not use it, but is saved with it.
-
-        `dropout` is of what is read of each symbol, while learning.
-        """
+        """Create a policy without pages."""
         super().__init__()
         self.kind = KINDS[kind] if hidden is None else replace(KINDS[kind], hidden=hidden)
         self.projection = projection
         self.register_buffer("features", torch.zeros(0, 0, projection.width), persistent=False)
         self.register_buffer("lengths", torch.zeros(0, dtype=torch.int64), persistent=False)
-        self.pages = CachedObject(Pages(self.features.numpy(), self.lengths.numpy()))  # the same, for actors
+        self.pages = CachedObject(Pages(self.features.numpy(), self.lengths.numpy()))  # pages for actors
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._build(projection.width, actions, embedding)
@@ -84,32 +98,49 @@ class ParsingPolicy(Policy):
     def _build(self, size: int, actions: int, embedding: int) -> None:
         kind = self.kind
         hidden = self.kind.hidden
-        plain = kind.reads == "alone"
-        self.embed = nn.Identity() if plain else nn.Sequential(nn.Linear(size, embedding), nn.ReLU())
-        item = size if plain else embedding
+        is_plain = kind.reads == "alone"
+        self.embed = nn.Identity() if is_plain else nn.Sequential(nn.Linear(size, embedding), nn.ReLU())
+        item = size if is_plain else embedding
         self.encoder: nn.LSTM | None = None
-        if not plain:
-            both = kind.reads == "context"
-            self.encoder = nn.LSTM(embedding, hidden // 2 if both else hidden, batch_first=True, bidirectional=both)
-            item = hidden if both else embedding
+        if not is_plain:
+            is_bidirectional = kind.reads == "context"
+            self.encoder = nn.LSTM(
+                embedding, hidden // 2 if is_bidirectional else hidden, batch_first=True, bidirectional=is_bidirectional
+            )
+            item = hidden if is_bidirectional else embedding
         self.special = nn.Parameter(0.1 * torch.randn(2, item))  # none, ROOT
-        seen = item * len(kind.view)
-        self.decoder = nn.LSTM(seen, hidden, batch_first=True) if kind.remembers else None
-        self.between = nn.Identity() if kind.remembers else nn.Sequential(nn.Linear(seen, hidden), nn.ReLU())
+        width = item * len(kind.view)
+        self.decoder = nn.LSTM(width, hidden, batch_first=True) if kind.remembers else None
+        self.between = nn.Identity() if kind.remembers else nn.Sequential(nn.Linear(width, hidden), nn.ReLU())
         self.readout = nn.Linear(hidden, actions)
         with torch.no_grad():
             self.readout.weight *= 0.1
             self.readout.bias.zero_()
 
     def with_pages(self, features: Array, lengths: Array) -> ParsingPolicy:
-        """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
+        """Set the pages that the policy reads, which are not part of its weights.
+
+        Args:
+            features: projected features, zeros beyond a page, float32 [P, N, D].
+            lengths: number of symbols of each page, int [P].
+
+        Returns:
+            This policy.
+        """
         self.features = torch.from_numpy(features).float()
         self.lengths = torch.from_numpy(lengths)
         self.pages = CachedObject(Pages(self.features.numpy(), lengths))
         return self
 
     def read(self, pages: Tensor) -> tuple[Tensor, Tensor]:
-        """(the items of each page [B, 2 + N, D]: none, ROOT, and its symbols; the decoder's first state [B, M])."""
+        """Encode pages.
+
+        Args:
+            pages: indices of the pages, int64 [B].
+
+        Returns:
+            The items "none", ROOT and the symbols of each page [B, 2 + N, D], and the decoder's first state [B, M].
+        """
         lengths = self.lengths[pages]
         most = int(lengths.max())
         items = self.embed(self.features[pages, :most])
@@ -124,35 +155,37 @@ class ParsingPolicy(Policy):
         return self.dropout(torch.cat([self.special.expand(len(pages), -1, -1), items], dim=1)), start
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        """Return the distributions of the actions at observations [K, T, 10], where `mask` [K, T] is true."""
         items, start = self.read(observations[:, 0, 0].long())
-        numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; −1, none, comes first
-        lanes = torch.arange(len(items))[:, None, None]
-        seen = items[lanes, numbers.clamp_(0, items.shape[1] - 1)].flatten(2)
-        if self.decoder is None:  # each step by itself: the padding is left out
-            logits = seen.new_zeros(*mask.shape, self.head.outputs)
-            logits[mask] = self.readout(self.between(seen[mask]))
+        numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; item 0 is "none" (−1)
+        k = torch.arange(len(items))[:, None, None]
+        read = items[k, numbers.clamp_(0, items.shape[1] - 1)].flatten(2)
+        if self.decoder is None:  # steps are independent: skip the padding
+            logits = read.new_zeros(*mask.shape, self.head.outputs)
+            logits[mask] = self.readout(self.between(read[mask]))
         else:
             h, c = (part.contiguous() for part in start[None].chunk(2, dim=2))
-            logits = self.readout(self.decoder(seen, (h, c))[0])
+            logits = self.readout(self.decoder(read, (h, c))[0])
         return self.head.distribution(logits, legal)
 
     def compute_scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
-        """[K, d], by a pass forward and back for each trajectory, no longer than it is."""
+        """Return the scores [K, d], by one forward and backward pass for each trajectory without its padding."""
         return compute_scores_per_trajectory(self, observations, actions, mask, own, legal)
 
     def actor(self) -> ParsingActor:
+        """Return a NumPy copy that acts."""
         cell = CELLS["lstm"].copy_of(self.decoder) if self.decoder is not None else None
         layers = [] if cell is not None else list(self.between.children())
         network = NumpyNetwork.copy_of(nn.Sequential(*layers, self.readout))
         return ParsingActor(self.pages, self.reader(), self.kind.view, cell, network, self.head.sampler())
 
     def reader(self) -> ReaderActor:
-        """`read`, on NumPy."""
+        """Return a NumPy copy of `read`."""
         encoder = self.encoder
-        ways = [] if encoder is None else [False, True] if encoder.bidirectional else [False]
-        cells = tuple(CELLS["lstm"].copy_of(encoder, backward) for backward in ways if encoder is not None)
+        directions = [] if encoder is None else [False, True] if encoder.bidirectional else [False]
+        cells = tuple(CELLS["lstm"].copy_of(encoder, backward) for backward in directions if encoder is not None)
         embed = NumpyNetwork.copy_of(self.embed) if isinstance(self.embed, nn.Sequential) else None
         start = 2 * self.kind.hidden if self.kind.remembers else 0
         return ReaderActor(self.special.detach().numpy().copy(), embed, cells, self.kind.reads == "context", start)
@@ -160,42 +193,46 @@ class ParsingPolicy(Policy):
 
 @dataclass(frozen=True)
 class ReaderSettings(HiddenSettings):
-    """A kind of reader, by the name of its row."""
+    """Settings of a policy that reads pages; the architecture is the entry of `KINDS` with the name of the policy."""
 
-    supports_mixture = False  # each would read the pages for itself
-    dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
-    use_geometry: bool = setting(False, "Tell the policy where a symbol stands.")
+    supports_mixture = False  # each policy of a mixture would encode the pages again
+    dropout: float = setting(0.0, "Share of a symbol's features that is dropped at random during learning.", BELOW_1)
+    use_geometry: bool = setting(False, "Add the position of each symbol on the page to the policy's features.")
 
     def check(self, chosen: SelectedComponents) -> None:
+        """Raise a `UsageError` unless there is one hidden width."""
         check_recurrent_width(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ParsingPolicy:
-        """Without pages, and with a projection to be fitted."""
+        """Return a policy without pages, with a projection of zeros that `prepare` replaces."""
         projection = Projection.blank(self.use_geometry)
-        own = derive_initial_seed(seed)
-        return ParsingPolicy(projection, head.outputs, self.name, hidden=self.hidden[0], dropout=self.dropout, seed=own)
+        initial_seed = derive_initial_seed(seed)
+        return ParsingPolicy(
+            projection, head.outputs, self.name, hidden=self.hidden[0], dropout=self.dropout, seed=initial_seed
+        )
 
 
 @dataclass(frozen=True)
 class ContextualSettings(ReaderSettings):
-    """A symbol is what a bidirectional encoder makes of it."""
+    """Network with a bidirectional encoder, whose states represent the symbols."""
 
     name = "contextual"
 
     def check(self, chosen: SelectedComponents) -> None:
+        """Raise a `UsageError` unless there is one even hidden width."""
         super().check(chosen)
-        check_setting(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forwards, half backwards")
+        check_setting(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forward, half backward")
 
 
 @dataclass(frozen=True)
 class PaperLstmSettings(ReaderSettings):
-    """The paper's LSTMs: an encoder of the page, and a decoder."""
+    """The paper's LSTM networks: an encoder of the page and a decoder."""
 
     name = "lstm"
 
 
 @dataclass(frozen=True)
 class ReactiveSettings(ReaderSettings):
-    """The paper's NN, which remembers nothing."""
+    """The paper's feed-forward network, without memory."""
 
     name = "reactive"
