@@ -49,7 +49,7 @@ class Learner:
     diverged_validation_episodes: int = 0
 
     def update_best(self, score: ValidationScore | float, n: int) -> None:
-        """Copy π_θ as the best policy if its score is the highest so far, and count the steps of the validation.
+        """Copy π_θ as the best policy if its score is the highest so far, and count the validation's steps.
 
         Args:
             score: The result of the validation; a plain number is a score that took no simulator steps.
@@ -112,8 +112,8 @@ def aggrevated(
 
     Example:
         >>> import numpy as np
-        >>> from aggrevated import CategoricalHead, FeedForwardPolicy, NaturalUpdate, QStarOracle, all_actions_loss
-        >>> from aggrevated import TabularExpert, TabularSimulator
+        >>> from aggrevated import CategoricalHead, FeedForwardPolicy, NaturalUpdate, QStarOracle
+        >>> from aggrevated import TabularExpert, TabularSimulator, all_actions_loss
         >>> simulator = TabularSimulator(np.full((2, 2, 2), 0.5), np.eye(2), np.array([0.5, 0.5]), horizon=3)
         >>> expert = TabularExpert(simulator)
         >>> learner = Learner(FeedForwardPolicy(6, CategoricalHead(2)), NaturalUpdate())
@@ -135,7 +135,7 @@ def aggrevated(
         n = learner.n + 1
         roll_in_policy = RollInPolicy(expert, policy.actor(), alpha(n), n)      # line 4: α_n π* + (1−α_n) π_θ
         seeds = derive_seeds(seed, SeedPurpose.ROLL_IN, n, k)                   # one for each of the K trajectories
-        # Line 5: roll in with π̂_n to collect K trajectories; line 6: query the oracle for Q* at the visited states.
+        # Line 5: roll in with π̂_n to collect K trajectories; line 6: query for Q* at the visited states.
         # One job does both for a block of seeds: only the oracle needs the states, so they stay in the worker.
         trajectories, cost_to_go = collect(roll_in_policy, seeds, policy)
         step = update(policy, loss, trajectories, cost_to_go)                   # line 7: θ_n − η_n δ_θ

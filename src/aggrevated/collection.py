@@ -1,7 +1,8 @@
-"""Collection of trajectories and cost-to-go by workers: lines 5 and 6 of Algorithm 1, and the episodes of line 9.
+"""Jobs of workers: roll-ins and queries (lines 5 and 6 of Algorithm 1), and validation episodes (line 9).
 
-A job gets a block of seeds and returns trajectories and their cost-to-go. It drops the states, which only the oracle
-needs. An oracle that needs all trajectories, or the policy, runs in the main process; then jobs return the states, too.
+A job gets a block of seeds and returns trajectories and their cost-to-go. It drops the states, which only the
+oracle needs. An oracle that needs all trajectories, or the policy, runs in the main process; then jobs return
+the states, too.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def check_any_cost_finite(cost_to_go: CostToGo) -> CostToGo:
 def collect_returns(
     engine: Engine, context: CachedObject[WorkerContext], actor: Actor | None, seeds: Array, deterministic: bool = False
 ) -> tuple[Array, int]:
-    """Return the return of each finite episode, and all simulator steps, of an actor or, if None, of the expert."""
+    """Return the returns of the finite episodes of an actor (None: the expert), and all simulator steps."""
     results = engine.map(collect_batch_returns, (context, actor, deterministic), split_into_blocks(seeds, engine))
     returns = np.concatenate([batch for batch, _ in results])
     check_divergence_rate(len(returns), len(seeds))

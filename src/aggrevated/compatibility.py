@@ -20,7 +20,7 @@ REQUIRED_METHODS = ("reset", "observe", "step")
 
 
 def check_compatible(policy: Policy, simulator: Simulator, expert: Expert | None = None) -> None:
-    """Raise a `UsageError` if simulator or expert lacks a method, or if the policy cannot act in the simulator."""
+    """Raise a `UsageError` if simulator or expert lacks a method, or the policy cannot act there."""
     for name in (name for name in REQUIRED_METHODS if not callable(getattr(simulator, name, None))):
         remedy = "pass an aggrevated.Simulator, or wrap an environment in GymnasiumSimulator"
         raise UsageError(f"{simulator!r} is not a simulator: it has no method {name}; {remedy}")
@@ -33,7 +33,7 @@ def check_compatible(policy: Policy, simulator: Simulator, expert: Expert | None
 
 
 def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None:
-    """Raise a `UsageError` unless the policy accepts the simulator's observations and returns one of its actions."""
+    """Raise a `UsageError` unless the policy reads the simulator's observations and returns its actions."""
     states = reset_and_check(simulator, np.zeros(1, np.uint64))
     observations = observe_and_check(simulator, states)
     rules = find_action_mask(simulator)
@@ -54,7 +54,7 @@ def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None
         raise UsageError(f"{differ}; build the policy with a {head}")
     size = int(space.n) if isinstance(space, Discrete) else int(np.prod(space.shape))
     if outputs is not None and outputs != size:
-        raise UsageError(f"the policy has {outputs} actions, {simulator.name} has {size}; build it with {size} outputs")
+        raise UsageError(f"the policy has {outputs} actions, {simulator.name} has {size}; give it {size}")
 
 
 def choose_greedy_action(
@@ -65,5 +65,5 @@ def choose_greedy_action(
         return np.asarray(actor.choose(parameters, 0.0, legal))
     except Exception as error:
         raise UsageError(
-            f"the policy cannot choose among the actions of {simulator.name} ({error}); build it with a head for them"
+            f"the policy cannot choose an action of {simulator.name} ({error}); give it a head for it"
         ) from error

@@ -96,7 +96,7 @@ def evaluate_returns(
     deterministic: bool = False,
     engine: Engine = IN_PROCESS,
 ) -> tuple[Array, int]:
-    """Return the returns of a policy or an expert, one episode per seed, and the simulator steps that they took.
+    """Return the returns of a policy or an expert, one episode per seed, and their simulator steps.
 
     Args:
         policy: A policy, with its present weights, or an expert.

@@ -97,7 +97,7 @@ def test_all_actions_loss_ignores_padded_steps():
 
 def test_all_actions_loss_rejects_taken_action_costs():
     trajectories = random_trajectories()
-    with pytest.raises(AssertionError, match="use taken_action"):
+    with pytest.raises(AssertionError, match="use taken_action_loss"):
         all_actions_loss(deep_policy(), trajectories, random_costs(trajectories, actions=None))
 
 

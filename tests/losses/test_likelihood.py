@@ -58,5 +58,5 @@ def test_best_action_nll_loss_of_gaussian_policy_matches_hand_computed_value():
 
 def test_best_action_nll_loss_rejects_taken_action_costs():
     trajectories = random_trajectories()
-    with pytest.raises(AssertionError, match="to know the cheapest"):
+    with pytest.raises(AssertionError, match="needs expert actions or the costs of all actions"):
         best_action_nll_loss(linear_policy(), trajectories, random_costs(trajectories, actions=None))

@@ -120,11 +120,11 @@ def test_leave_one_out_baseline_keeps_taken_action_gradient_unbiased():
 
 def test_taken_action_loss_rejects_all_actions_costs():
     trajectories = random_trajectories()
-    with pytest.raises(AssertionError, match="wrap it in Taken"):
+    with pytest.raises(AssertionError, match="use TakenActionOracle"):
         taken_action_loss(deep_policy(), trajectories, random_costs(trajectories))
 
 
 def test_taken_action_loss_rejects_alpha_1():
     every = every_trajectory(linear_policy(), alpha=1.0).trajectories
-    with pytest.raises(UsageError, match="mixing below 1"):
+    with pytest.raises(UsageError, match="use an alpha below 1"):
         taken_action_loss(linear_policy(), every, TakenActionOracle(Q)(every))

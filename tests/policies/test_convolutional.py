@@ -120,7 +120,7 @@ def test_convolutional_actor_refuses_an_image_of_another_shape() -> None:
     actor = make_random_policy((8, 9)).actor()
     assert actor.parameters(sample_images((8, 9, 1), 2), np.zeros((2, 0), np.float32))[0].shape == (2, 3)
     for shape in ((9, 8), (8, 9, 2), (72,)):
-        with pytest.raises(ValueError, match=r"and the policy reads \(8, 9, 1\)"):
+        with pytest.raises(ValueError, match=r"but the policy reads \(8, 9, 1\)"):
             actor.parameters(sample_images(shape, 2), np.zeros((2, 0), np.float32))
 
 

@@ -1,7 +1,6 @@
-"""Policies one step at a time, on NumPy copies of their weights: what rolls in. No torch in here: workers need none.
+"""NumPy copies of policies, which act one step at a time in roll-ins. Workers do not need torch for them.
 
-A roll-in of a small network is several times faster so than through torch, and a copy cannot change behind the back of
-whoever holds it.
+A roll-in of a small network is several times faster than with torch, and training does not change the copy.
 """
 
 from collections.abc import Sequence
@@ -13,26 +12,41 @@ from aggrevated.core.arrays import Array
 
 
 class Actor(Protocol):
-    """π_θ(·|o₁ … o_t) one step at a time, for n episodes at once. Never changes after it is made.
+    """An immutable NumPy copy of a policy: π_θ(·|o₁ … o_t) one step at a time, for n episodes at once.
 
-    One that also sees actions has a method `remember` (`aggrevated.actors.window`), called after each.
+    An actor that also observes actions has a method `remember` (`aggrevated.actors.window`), called after
+    each action.
     """
 
     def memory(self, count: int) -> Array:
-        """[count, M]: what the policy remembers before the first observation (M = 0 for a feed-forward policy)."""
+        """Return the initial memory of `count` episodes, [count, M]; M = 0 for a feed-forward policy."""
         ...
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """[K, H, A]: all that is random in the actions of K trajectories, each drawn from its own generator."""
+        """Return the noise of all actions of K episodes of H steps, one generator per episode, [K, H, A]."""
         ...
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        """The parameters [n, A] of the action distribution, and the memory [n, M] after this step."""
+        """Return the parameters of the action distributions and the next memory.
+
+        Args:
+            observation: [n, ...], one per episode.
+            memory: [n, M].
+
+        Returns:
+            Parameters [n, A], and the memory [n, M] after this step.
+        """
         ...
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0.
+        """Choose actions from parameters and noise.
 
-        Where `legal` [n, A] is given, only from the actions that it allows.
+        Args:
+            parameters: [n, A], from `parameters`.
+            noise: [n, A], one step of `noise`; 0 chooses the mode.
+            legal: bool [n, A], the actions that may be chosen; None allows all.
+
+        Returns:
+            Actions, [n] for a finite set and [n, A] for vectors.
         """
         ...

@@ -1,6 +1,6 @@
-"""What stands between the layers of a network: torch's elementwise functions, by the names that torch gives them.
+"""Activation functions of torch by their names in torch, with torch's default parameters.
 
-In compiled loops and float32, with torch's default parameters, so that a row has the same bits alone as among others.
+They are compiled loops in float32, so that a row has the same bits alone and in a batch.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from aggrevated.kernels.elementary_functions import exp_scalar, log_scalar, tanh
 from aggrevated.kernels.linear_algebra import njit_cached
 
 ZERO, HALF, ONE, THREE, SIX, TWENTY = (np.float32(c) for c in (0.0, 0.5, 1.0, 3.0, 6.0, 20.0))
-# of leaky_relu, of rrelu when it is not trained
+# slopes of leaky_relu, and of rrelu in evaluation mode
 SLOPE = np.float32(0.01)
 MIDDLE = np.float32((1 / 8 + 1 / 3) / 2)
-# of selu
+# constants of selu
 ALPHA = np.float32(1.6732632423543772)
 SCALE = np.float32(1.0507009873554805)
 ROOT_HALF = np.float32(0.5**0.5)
@@ -88,7 +88,7 @@ def mish(xs):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def gelu(xs):  # type: ignore[no-untyped-def]
-    """x Φ(x), by Abramowitz and Stegun's 7.1.26 for the error function, to 2e-7."""
+    """Replace x by x Φ(x), to 2e-7: the error function is Abramowitz and Stegun's 7.1.26."""
     for i in range(xs.size):
         x = xs[i]
         z = abs(x) * ROOT_HALF
@@ -158,14 +158,14 @@ def tanhshrink(xs):  # type: ignore[no-untyped-def]
 
 
 def apply_in_place(loop: Callable[[Array], None]) -> Callable[[Array], Array]:
-    """What the loop makes of an array, which may change; other precisions than float32 are worked out in it."""
+    """Return a function that applies the loop in float32 to an array, which it may change."""
 
-    def whole(x: Array) -> Array:
+    def activation(x: Array) -> Array:
         single = np.ascontiguousarray(x, np.float32)
         loop(single.reshape(-1))
         return single.astype(x.dtype, copy=False)
 
-    return whole
+    return activation
 
 
 def relu(x: Array) -> Array:
@@ -181,7 +181,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": tanh,
     "identity": identity,
     "elu": apply_in_place(elu),
-    "celu": apply_in_place(elu),  # the same, with their default parameters
+    "celu": apply_in_place(elu),  # equals elu with torch's default parameters
     "selu": apply_in_place(selu),
     "sigmoid": apply_in_place(sigmoid),
     "silu": apply_in_place(silu),
@@ -203,9 +203,9 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def find_activation_name(text: str) -> str | None:
-    """Our name of the class of which this is torch's text, such as "<class 'torch.nn.modules.activation.ELU'>"."""
+    """Return the name of a torch class from its text, such as "<class 'torch.nn.modules.activation.ELU'>"."""
     for name in ACTIVATIONS:
-        place = "linear" if name == "identity" else "activation"
-        if text.lower() == f"<class 'torch.nn.modules.{place}.{name.replace('_', '')}'>":
+        module = "linear" if name == "identity" else "activation"
+        if text.lower() == f"<class 'torch.nn.modules.{module}.{name.replace('_', '')}'>":
             return name
     return None

@@ -1,4 +1,4 @@
-"""Those that see a picture."""
+"""Actors that observe pictures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ WHITE = np.float32(255.0)
 
 @dataclass(frozen=True)
 class NumpyConvolution:
-    """A convolution with a ReLU, as one product of patches: [n, H, W, C] to [n, ⌈H/s⌉, ⌈W/s⌉, outputs]."""
+    """A convolution with a ReLU, as one matrix product: [n, H, W, C] to [n, ⌈H/s⌉, ⌈W/s⌉, outputs]."""
 
     weight: Array  # [C·k·k, outputs]
     bias: Array
-    width: int  # k, odd: there are k // 2 zeros on every side
+    width: int  # k, odd; the padding is k // 2 zeros on every side
     stride: int  # s
 
     @classmethod
@@ -38,8 +38,8 @@ class NumpyConvolution:
     def __call__(self, x: Array) -> Array:
         side = (self.width // 2, self.width // 2)
         padded = np.pad(x, ((0, 0), side, side, (0, 0)))
-        every = sliding_window_view(padded, (self.width, self.width), axis=(1, 2))
-        patches = every[:, :: self.stride, :: self.stride]  # [n, h, w, C, k, k]
+        windows = sliding_window_view(padded, (self.width, self.width), axis=(1, 2))
+        patches = windows[:, :: self.stride, :: self.stride]  # [n, h, w, C, k, k]
         out = affine(patches.reshape(-1, len(self.weight)), self.weight, self.bias)
         np.maximum(out, ZERO32, out=out)
         return out.reshape(*patches.shape[:3], len(self.bias))
@@ -47,7 +47,7 @@ class NumpyConvolution:
 
 @dataclass(frozen=True)
 class ConvolutionalActor:
-    """The policy on NumPy."""
+    """NumPy copy of a convolutional policy."""
 
     shape: tuple[int, int, int]  # H, W, C of a picture
     convolutions: tuple[NumpyConvolution, ...]
@@ -60,9 +60,9 @@ class ConvolutionalActor:
         return self.inner.noise(generators, horizon)
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        """Of pictures [n, H, W, C], or [n, H, W] without colours."""
+        """Return the parameters for pictures [n, H, W, C], or [n, H, W] if C is 1, and the memory."""
         if observation.shape[1:] not in (self.shape, self.shape[: 2 if self.shape[2] == 1 else 3]):
-            raise ValueError(f"a picture of shape {observation.shape[1:]}, and the policy reads {self.shape}")
+            raise ValueError(f"a picture has shape {observation.shape[1:]}, but the policy reads {self.shape}")
         x = observation.astype(np.float32, copy=False).reshape(-1, *self.shape) / WHITE
         for convolution in self.convolutions:
             x = convolution(x)

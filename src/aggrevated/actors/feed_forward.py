@@ -24,11 +24,11 @@ ZERO32 = np.float32(0.0)
 
 @dataclass(frozen=True)
 class NumpyNetwork:
-    """The same network on NumPy copies of its weights: `network(x)` for x [n, inputs] gives [n, outputs]."""
+    """NumPy copy of a fully connected network: `network(x)` maps x [n, inputs] to [n, outputs]."""
 
     weights: tuple[Array, ...]  # each [inputs, outputs]
     biases: tuple[Array, ...]
-    activation: str = "relu"  # or another of ACTIVATIONS, as of experts from elsewhere
+    activation: str = "relu"  # a name in ACTIVATIONS
 
     @classmethod
     def copy_of(cls, network: nn.Sequential) -> NumpyNetwork:
@@ -42,15 +42,15 @@ class NumpyNetwork:
         assert self.activation in ACTIVATIONS, self.activation
 
     def __call__(self, x: Array) -> Array:
-        between = ACTIVATIONS[self.activation]
+        activation = ACTIVATIONS[self.activation]
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = between(affine(x, weight, bias))
+            x = activation(affine(x, weight, bias))
         return affine(x, self.weights[-1], self.biases[-1])
 
 
 @njit_cached
 def compute_network_row(x, weights, biases, relu, layers):  # type: ignore[no-untyped-def]
-    """The same for one row x [inputs] in compiled loops: one of the `layers` [2, widest] that it is worked out in."""
+    """Return the outputs of the network for one row x [inputs]; `layers` [2, max width] is a buffer."""
     for i in range(len(weights)):
         row = layers[i % 2, : len(biases[i])]
         copy_row(row, biases[i])
@@ -64,7 +64,7 @@ def compute_network_row(x, weights, biases, relu, layers):  # type: ignore[no-un
 
 @dataclass(frozen=True)
 class FeedForwardActor:
-    """The policy on NumPy."""
+    """NumPy copy of a feed-forward policy."""
 
     network: NumpyNetwork
     sampler: Sampler

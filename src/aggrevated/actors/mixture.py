@@ -1,4 +1,4 @@
-"""Mixtures of policies."""
+"""Actor of a mixture of policies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from aggrevated.core.arrays import Array
 
 @dataclass(frozen=True)
 class MixtureActor:
-    """The policy on NumPy; it remembers what each of its J policies does, one beside the other."""
+    """NumPy copy of a mixture of J policies; its memory is their memories, concatenated."""
 
     actors: tuple[Actor, ...]
     log_shares: Array  # [J]
@@ -25,25 +25,26 @@ class MixtureActor:
         return self.actors[-1].noise(generators, horizon)
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        """(log Σ_j w_j π_j, memory): an action drawn from it is that of a policy drawn by its share."""
-        own = np.split(memory, len(self.actors), axis=1)
-        steps = [actor.parameters(observation, part) for actor, part in zip(self.actors, own, strict=True)]
+        """Return log Σ_j w_j π_j [n, A], the log-probabilities of the mixture, and the memory."""
+        memories = np.split(memory, len(self.actors), axis=1)
+        steps = [actor.parameters(observation, part) for actor, part in zip(self.actors, memories, strict=True)]
         logits = np.stack([parameters for parameters, _ in steps])  # [J, n, A]
         logits -= log_sum(logits, axis=2)
         logits += self.log_shares[:, None, None]
-        return log_sum(logits, axis=0)[0], np.concatenate([after for _, after in steps], axis=1)
+        return log_sum(logits, axis=0)[0], np.concatenate([following for _, following in steps], axis=1)
 
     def remember(self, memory: Array, action: Array) -> Array:
-        """Whichever of them chose it, all see the action, if they see any."""
-        own = np.split(memory, len(self.actors), axis=1)
-        return np.concatenate([update_history(*each, action) for each in zip(self.actors, own, strict=True)], axis=1)
+        """Return the memory after an action, which all policies that observe actions see."""
+        memories = np.split(memory, len(self.actors), axis=1)
+        pairs = zip(self.actors, memories, strict=True)
+        return np.concatenate([update_history(actor, part, action) for actor, part in pairs], axis=1)
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.actors[-1].choose(parameters, noise, legal)
 
 
 def log_sum(logits: Array, axis: int) -> Array:
-    """log Σ exp along an axis, which stays."""
-    most = logits.max(axis=axis, keepdims=True)
-    total: Array = most + np.log(np.exp(logits - most).sum(axis=axis, keepdims=True))
+    """Return log Σ exp along an axis, which stays with size 1."""
+    maximum = logits.max(axis=axis, keepdims=True)
+    total: Array = maximum + np.log(np.exp(logits - maximum).sum(axis=axis, keepdims=True))
     return total

@@ -1,4 +1,4 @@
-"""The recurrences of LSTM and GRU on NumPy, one step at a time."""
+"""LSTM and GRU on NumPy, one step at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from aggrevated.kernels.linear_algebra import add_row, affine, copy_row, njit_ca
 
 
 class NumpyCell(Protocol):
-    """A cell with the weights it had."""
+    """NumPy copy of a recurrent cell."""
 
     @property
     def size(self) -> int:
-        """M: how many numbers it remembers."""
+        """Return M, the size of the memory."""
         ...
 
     def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
-        """(h [n, hidden], memory [n, M]) after the input x [n, inputs]."""
+        """Return h [n, hidden] and the memory [n, M] after the input x [n, inputs]."""
         ...
 
 
@@ -47,14 +47,14 @@ class NumpyLSTM:
 
 @njit_cached
 def update_lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
-    """Change one row of memory, [2 hidden], by the input x [inputs]; in `gates` [4 hidden] it is worked out."""
+    """Update one row of memory [2 hidden] by the input x [inputs]; `gates` [4 hidden] is a buffer."""
     n = len(memory) // 2
     copy_row(gates, b)
     add_row(gates, x, w)
     add_row(gates, memory[:n], u)
     for j in range(4 * n):
         gates[j] = tanh_scalar(gates[j])
-    for j in range(n):  # σ(y) = (1 + tanh(y/2)) / 2, and the weights of i, f and o are halved already
+    for j in range(n):  # σ(y) = (1 + tanh(y/2)) / 2; the weights of i, f and o are halved already
         i = gates[j]
         f = gates[n + j]
         g = gates[2 * n + j]
@@ -96,7 +96,7 @@ class NumpyGRU:
 
 @dataclass(frozen=True)
 class RecurrentActor:
-    """The policy on NumPy."""
+    """NumPy copy of a recurrent policy."""
 
     cell: NumpyCell
     weight: Array  # [hidden, A]

@@ -1,4 +1,4 @@
-"""What chooses actions from a network's outputs with noise drawn beforehand: the NumPy twins of the heads."""
+"""NumPy copies of the heads, which choose actions from a network's outputs and noise sampled before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,65 +14,65 @@ LEAST = np.float32(-3e38)
 
 
 class Sampler(Protocol):
-    """The NumPy twin of a head."""
+    """NumPy copy of a head."""
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """[K, H, A]: all that is random in the actions of K trajectories, each drawn from its own generator."""
+        """Return the noise of all actions of K episodes of H steps, one generator per episode, [K, H, A]."""
         ...
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
-        """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0."""
+        """Return actions, [n] or [n, A], from parameters and noise [n, A]; noise 0 gives the mode."""
         ...
 
     def encode(self, actions: Array) -> Array:
-        """[..., A] float32: actions as a policy that sees them does."""
+        """Return actions as inputs of a policy that observes them, float32 [..., A]."""
         ...
 
 
 @dataclass(frozen=True)
 class CategoricalSampler:
-    """Samples by Gumbel-argmax, which costs one addition and one argmax a step."""
+    """Sampler of a categorical distribution, by Gumbel-argmax: one addition and one argmax a step."""
 
     actions: int
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """Gumbel noise: argmax_a (logit_a + noise_a) is then distributed as the softmax of the logits."""
+        """Return Gumbel noise [K, H, A]: argmax_a (logit_a + noise_a) is a sample of softmax(logits)."""
         uniforms = np.stack([generator.random((horizon, self.actions), np.float32) for generator in generators])
         return gumbel(uniforms)
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
-        """Actions [n]."""
+        """Return actions [n]."""
         value = parameters + noise
-        if legal is not None:  # noise of −∞ on the only legal action still leaves it above the others
+        if legal is not None:  # a legal action stays above illegal ones even if its noise is −∞
             value = np.where(legal, np.maximum(value, LEAST), -np.inf)
         actions: Array = value.argmax(axis=1)
         return actions
 
     def encode(self, actions: Array) -> Array:
-        """One of A numbers is 1."""
+        """Return one-hot vectors, float32 [..., A]."""
         code: Array = (actions[..., None] == np.arange(self.actions)).astype(np.float32)
         return code
 
 
 @dataclass(frozen=True)
 class GaussianSampler:
-    """Samples as mean plus scaled normal noise."""
+    """Sampler of a Gaussian: the mean plus scaled normal noise."""
 
-    deviation: Array  # [A], in units
+    deviation: Array  # [A], a multiple of `unit`
     centre: Array  # [A]
     unit: Array  # [A]
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """Standard normal noise."""
+        """Return standard normal noise, [K, H, A]."""
         shape = (horizon, len(self.deviation))
         return np.stack([generator.standard_normal(shape, np.float32) for generator in generators])
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
-        """Actions [n, A]."""
+        """Return actions [n, A]."""
         assert legal is None, "a Gaussian policy has no illegal actions"
         actions: Array = self.centre + self.unit * (parameters + self.deviation * noise)
         return actions
 
     def encode(self, actions: Array) -> Array:
-        """In units, from the centre."""
+        """Return the distance from the center in units, float32 [..., A]."""
         return ((actions - self.centre) / self.unit).astype(np.float32)

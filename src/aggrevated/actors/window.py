@@ -1,4 +1,4 @@
-"""Those that also see what was done: π_θ(·|o₁, a₁, …, o_t)."""
+"""Actors that observe previous actions, π_θ(·|o₁, a₁, …, o_t), or a window of observations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from aggrevated.core.arrays import Array
 
 @dataclass(frozen=True)
 class ActionHistoryActor:
-    """One that sees its previous action beside each observation; the memory's last A numbers are that action."""
+    """An actor whose input is the observation and the previous action, the last A numbers of its memory."""
 
     inner: "RecurrentActor | WindowActor"
     sampler: Sampler
@@ -29,29 +29,29 @@ class ActionHistoryActor:
         return self.inner.noise(generators, horizon)
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        """As ever; of the memory that is given back, `remember` makes one that knows the action, too."""
-        own = memory[:, : -self.actions]
+        """Return parameters and memory; the memory has no action until `remember` adds it."""
+        inner_memory = memory[:, : -self.actions]
         previous = memory[:, -self.actions :]
-        parameters, after = self.inner.parameters(np.concatenate([observation, previous], axis=1), own)
-        return parameters, np.concatenate([after, np.zeros_like(previous)], axis=1)
+        parameters, following = self.inner.parameters(np.concatenate([observation, previous], axis=1), inner_memory)
+        return parameters, np.concatenate([following, np.zeros_like(previous)], axis=1)
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.inner.choose(parameters, noise, legal)
 
     def remember(self, memory: Array, action: Array) -> Array:
-        """The memory [n, M] after these actions were taken, whoever chose them."""
+        """Return the memory [n, M] after these actions, chosen by the learner or by the expert."""
         return np.concatenate([memory[:, : -self.actions], self.sampler.encode(action)], axis=1)
 
 
 def update_history(actor: Actor, memory: Array, action: Array) -> Array:
-    """The memory [n, M] of any actor after these actions were taken; as it is where they are not seen."""
+    """Return the memory [n, M] of an actor after these actions; unchanged if it does not observe them."""
     remember: Any = getattr(actor, "remember", None)
-    after: Array = memory if remember is None else remember(memory, action)
-    return after
+    following: Array = memory if remember is None else remember(memory, action)
+    return following
 
 
 def get_previous_actions(codes: Array) -> Array:
-    """[K, T, A]: at each step the action before it, from those of all steps; zeros at the first."""
+    """Return the previous action of each step, zeros at the first, from encoded actions [K, T, A]."""
     shifted = np.zeros_like(codes)
     shifted[:, 1:] = codes[:, :-1]
     return shifted
@@ -59,11 +59,11 @@ def get_previous_actions(codes: Array) -> Array:
 
 @dataclass(frozen=True)
 class WindowActor:
-    """The policy on NumPy; the memory is the last w − 1 observations, the oldest first."""
+    """NumPy copy of a window policy; its memory is the last w − 1 observations, the oldest first."""
 
     inner: FeedForwardActor
-    past: int  # numbers remembered
-    size: int  # numbers in an observation
+    past: int  # size of the memory
+    size: int  # size of an observation
 
     def memory(self, count: int) -> Array:
         return np.zeros((count, self.past), np.float32)

@@ -1,4 +1,4 @@
-"""The scores ∇ log ρ_π(τ_i), one per trajectory: the columns of S_n."""
+"""Scores ∇ log ρ_π(τ_i) of trajectories (columns of S_n), and products with the Fisher matrix per state."""
 
 from collections.abc import Callable
 
@@ -12,20 +12,20 @@ from aggrevated.rollout.trajectories import Trajectories
 
 
 def compute_trajectory_scores(policy: Policy, trajectories: Trajectories) -> Tensor:
-    """S_nᵀ, [K, d]: row i is ∇ log ρ(τ_i) / (H √K) = Σ_t ∇ log π(a_t|s_t) / (H √K), so that S_n S_nᵀ is Eq. 14.
+    """Return S_nᵀ [K, d], whose row i is the score ∇ log ρ(τ_i) / (H √K) = Σ_t ∇ log π(a_t|s_t) / (H √K).
 
-    Only the learner's own steps have a score.
+    S_n S_nᵀ is Eq. 14. Only steps whose action the learner chose have a score.
     """
     arrays = (trajectories.actions, trajectories.mask, trajectories.by_learner)
-    actions, mask, own = map(torch.from_numpy, arrays)
+    actions, mask, by_learner = map(torch.from_numpy, arrays)
     rows = policy.compute_scores(
-        make_policy_inputs(policy, trajectories), actions, mask, own, make_action_mask_tensor(trajectories)
+        make_policy_inputs(policy, trajectories), actions, mask, by_learner, make_action_mask_tensor(trajectories)
     )
     return rows.div_(trajectories.horizon * trajectories.count**0.5)
 
 
 def compute_kl(before: Distribution, after: Distribution) -> Tensor:
-    """[K, T]: KL(before ‖ after), finite also where a probability of `after` is too small for a float."""
+    """Return KL(before ‖ after) [K, T], finite even where a probability of `after` underflows."""
     if not isinstance(before, Categorical) or not isinstance(after, Categorical):
         return kl_divergence(before, after)
     terms: Tensor = before.probs * (before.logits - after.logits)
@@ -33,22 +33,22 @@ def compute_kl(before: Distribution, after: Distribution) -> Tensor:
 
 
 def compute_mean_kl(before: Distribution, policy: Policy, trajectories: Trajectories) -> Tensor:
-    """KL(`before` ‖ π_θ), averaged over the visited states."""
-    each = compute_kl(before, compute_policy_distribution(policy, trajectories))
-    return each[torch.from_numpy(trajectories.mask)].mean()
+    """Return KL(`before` ‖ π_θ), averaged over the visited states."""
+    kl = compute_kl(before, compute_policy_distribution(policy, trajectories))
+    return kl[torch.from_numpy(trajectories.mask)].mean()
 
 
 def make_fisher_product(policy: Policy, trajectories: Trajectories) -> Callable[[Tensor], Tensor]:
-    """v ↦ F v with F = E[∇log π(a|s) ∇log π(a|s)ᵀ], over the visited states and all that π_n might do there.
+    """Return v ↦ F v for F = E[∇log π(a|s) ∇log π(a|s)ᵀ], over the visited states s and actions a ~ π_n.
 
-    F is the Hessian of the mean KL at θ_n, so a product is a second backward pass: exact, and F is never formed.
-    Unlike Eq. 14 it does not depend on which actions were drawn, and K does not bound its rank.
+    F is the Hessian of the mean KL at θ_n. A product is a second backward pass: it is exact, and F is never
+    formed. Unlike Eq. 14, F does not depend on which actions were sampled, and K does not bound its rank.
     """
     parameters = list(policy.parameters())
     with torch.no_grad():
         before = compute_policy_distribution(policy, trajectories)
     mean = compute_mean_kl(before, policy, trajectories)
-    # Zero at θ_n, and F v along v. Some parameters may be for what is learned along, and not for actions.
+    # The gradient is 0 at θ_n; its derivative along v is F v. Parameters of auxiliary losses only get zeros.
     slope = flatten_gradients(torch.autograd.grad(mean, parameters, create_graph=True, materialize_grads=True))
 
     def multiply(vector: Tensor) -> Tensor:
@@ -61,5 +61,5 @@ def make_fisher_product(policy: Policy, trajectories: Trajectories) -> Callable[
 
 
 def flatten_gradients(gradients: tuple[Tensor, ...]) -> Tensor:
-    """The gradients of all parameters as one vector [d]."""
+    """Return the gradients of all parameters as one vector [d]."""
     return torch.cat([gradient.reshape(-1) for gradient in gradients])
