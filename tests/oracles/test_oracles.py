@@ -64,7 +64,7 @@ def test_taken_action_oracle_selects_cost_of_taken_action(two_trajectories):
 
 
 def test_taken_action_oracle_rejects_oracle_of_taken_action(two_trajectories):
-    with pytest.raises(AssertionError, match="needs no Taken"):
+    with pytest.raises(AssertionError, match="remove TakenActionOracle"):
         TakenActionOracle(RewardToGoOracle())(two_trajectories)
 
 

@@ -1,1 +1,1 @@
-"""Lines 4 and 5 of Algorithm 1: the roll-in policy, and the trajectories that it collects."""
+"""Roll-ins, lines 4 and 5 of Algorithm 1: the roll-in policy and the trajectories that it collects."""

@@ -1,6 +1,6 @@
-"""Whole episodes in one compiled loop, simulator, policy and chance: for simulators and actors that have such a form.
+"""Whole episodes in one compiled loop, for simulators and actors that have a compiled form.
 
-What comes out is what `roll_in` would find step by step, to the last bit: both are made of the same functions.
+The results equal those of `roll_in` step by step, bit for bit, since both use the same functions.
 """
 
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ from aggrevated.simulators import Simulator
 from aggrevated.simulators.compiled import CompiledForm, find_compiled_form, observe_row, reset_row, step_row
 
 ACTIONS = np.uint64(RandomStream.ACTIONS)
-NOISE_BLOCK_STEPS = 16  # steps whose noise is drawn at once: compiled code is fast at many alike
+NOISE_BLOCK_STEPS = 16  # steps whose noise is drawn at once, for speed
 
 
 @dataclass(frozen=True)
 class CompiledEpisodes:
-    """What happened, [K, T, ...], or only how it ended where nothing was kept (T = 1)."""
+    """Recorded episodes [K, T, ...]; without a record of the steps, only lengths and total costs (T = 1)."""
 
     states: Array
     observations: Array
@@ -50,19 +50,21 @@ class CompiledEpisodes:
 def run_compiled_episodes(
     simulator: Simulator, actor: Actor | None, seeds: Array, deterministic: bool, keep: bool = True
 ) -> CompiledEpisodes | None:
-    """An episode of the actor for each seed; None where simulator or actor have no compiled form."""
+    """Run one episode per seed; return None if simulator or actor have no compiled form."""
     form = find_compiled_form(simulator)
-    seen_too = 0
+    history_size = 0
     if isinstance(actor, ActionHistoryActor):
-        seen_too = actor.actions
+        history_size = actor.actions
         actor = actor.inner
     if form is None or type(actor) not in (FeedForwardActor, RecurrentActor):
         return None
     assert isinstance(actor, FeedForwardActor | RecurrentActor)
     if type(actor.sampler) is not CategoricalSampler or not is_all_float32(actor):
         return None
-    room = CompiledEpisodes.allocate(form, len(seeds), simulator.horizon if keep else 1)
-    where = room.states, room.observations, room.actions, room.costs, room.lengths, room.totals
+    episodes = CompiledEpisodes.allocate(form, len(seeds), simulator.horizon if keep else 1)
+    outputs = (
+        episodes.states, episodes.observations, episodes.actions, episodes.costs, episodes.lengths, episodes.totals,
+    )  # fmt: skip
     seeds = np.asarray(seeds, np.uint64)
     columns = form.columns
     if isinstance(actor, FeedForwardActor):
@@ -70,20 +72,20 @@ def run_compiled_episodes(
         biases = actor.network.biases
         layers = np.empty((2, max(len(bias) for bias in biases)), np.float32)
         relu = actor.network.activation == "relu"
-        how = weights, biases, relu, layers
-        rollout_mlp(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *how, *where)
+        network = weights, biases, relu, layers
+        rollout_mlp(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *network, *outputs)
     else:
         cell = actor.cell
         assert isinstance(cell, NumpyLSTM)
         weights = cell.w, cell.u, cell.b, actor.weight, actor.bias
         rollout_lstm(
-            form.number, form.seen, columns, seeds, simulator.horizon, deterministic, seen_too, *weights, *where
+            form.number, form.seen, columns, seeds, simulator.horizon, deterministic, history_size, *weights, *outputs
         )
-    return room
+    return episodes
 
 
 def is_all_float32(actor: FeedForwardActor | RecurrentActor) -> bool:
-    """Whether the actor is a network, or an LSTM, of float32."""
+    """Return whether all weights of the actor are float32."""
     if isinstance(actor, FeedForwardActor):
         return all(array.dtype == np.float32 for array in (*actor.network.weights, *actor.network.biases))
     return isinstance(actor.cell, NumpyLSTM) and actor.cell.w.dtype == actor.weight.dtype == np.float32
@@ -95,7 +97,7 @@ def rollout_mlp(  # type: ignore[no-untyped-def]
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     state = np.empty(states.shape[2])
-    whole = np.empty(seen, np.float32)
+    full_observation = np.empty(seen, np.float32)
     numbers = np.empty(4, np.uint64)
     choices = len(biases[-1])
     noise = np.zeros(NOISE_BLOCK_STEPS * choices, np.float32)
@@ -104,7 +106,7 @@ def rollout_mlp(  # type: ignore[no-untyped-def]
     for k in range(len(seeds)):
         reset_row(simulator, seeds[k], state)
         for t in range(horizon):
-            observe_into(simulator, state, whole, columns, observation)
+            observe_into(simulator, state, full_observation, columns, observation)
             parameters = compute_network_row(observation, weights, biases, relu, layers)
             if not deterministic:
                 fill_gumbel_noise(seeds[k], horizon, t, choices, noise, numbers)
@@ -117,17 +119,17 @@ def rollout_mlp(  # type: ignore[no-untyped-def]
 
 @njit_cached
 def rollout_lstm(  # type: ignore[no-untyped-def]
-    simulator, seen, columns, seeds, horizon, deterministic, seen_too, w, u, b, weight, bias,
+    simulator, seen, columns, seeds, horizon, deterministic, history_size, w, u, b, weight, bias,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     state = np.empty(states.shape[2])
-    whole = np.empty(seen, np.float32)
+    full_observation = np.empty(seen, np.float32)
     numbers = np.empty(4, np.uint64)
     choices = len(bias)
     gates = np.empty_like(b)
     parameters = np.empty_like(bias)
     noise = np.zeros(NOISE_BLOCK_STEPS * choices, np.float32)
-    inputs = np.empty(len(columns) + seen_too, np.float32)
+    inputs = np.empty(len(columns) + history_size, np.float32)
     observation = inputs[: len(columns)]
     previous = inputs[len(columns) :]
     memory = np.empty(2 * len(u), np.float32)
@@ -137,7 +139,7 @@ def rollout_lstm(  # type: ignore[no-untyped-def]
         memory[:] = 0
         previous[:] = 0
         for t in range(horizon):
-            observe_into(simulator, state, whole, columns, observation)
+            observe_into(simulator, state, full_observation, columns, observation)
             update_lstm_row(inputs, memory, w, u, b, gates)
             copy_row(parameters, bias)
             add_row(parameters, memory, weight)
@@ -145,7 +147,7 @@ def rollout_lstm(  # type: ignore[no-untyped-def]
                 fill_gumbel_noise(seeds[k], horizon, t, choices, noise, numbers)
             action = compute_gumbel_argmax(parameters, noise, t, choices)
             actions[k, t if keep else 0] = action
-            for a in range(seen_too):
+            for a in range(history_size):
                 previous[a] = a == action
             if record_step(
                 simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals
@@ -154,26 +156,26 @@ def rollout_lstm(  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def observe_into(simulator, state, whole, columns, observation):  # type: ignore[no-untyped-def]
-    """Write what the learner sees of a state."""
-    observe_row(simulator, state, whole)
+def observe_into(simulator, state, full_observation, columns, observation):  # type: ignore[no-untyped-def]
+    """Write the learner's observation of a state."""
+    observe_row(simulator, state, full_observation)
     for i in range(len(columns)):
-        observation[i] = whole[columns[i]]
+        observation[i] = full_observation[columns[i]]
 
 
 @njit_cached
 def record_step(  # type: ignore[no-untyped-def]
     simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
-    """Take the action of step t of trajectory k, and note what happened; whether the episode has ended."""
-    at = t if keep else 0
+    """Take the action of step t of trajectory k and record it; return whether the episode has ended."""
+    index = t if keep else 0
     if keep:
         for i in range(len(state)):
             states[k, t, i] = state[i]
         for i in range(len(observation)):
             observations[k, t, i] = observation[i]
-    cost, done = step_row(simulator, state, actions[k, at])
-    costs[k, at] = cost
+    cost, done = step_row(simulator, state, actions[k, index])
+    costs[k, index] = cost
     totals[k] += cost
     lengths[k] = t + 1
     return done
@@ -181,9 +183,9 @@ def record_step(  # type: ignore[no-untyped-def]
 
 @njit_cached
 def fill_gumbel_noise(seed, horizon, t, choices, noise, numbers):  # type: ignore[no-untyped-def]
-    """Write the Gumbel noise of step t and some after it, at once, where there is none yet.
+    """Write the Gumbel noise of a block of steps if step t is its first.
 
-    Before all noise a trajectory draws H coins, as `Mixture.start` does.
+    The stream of a trajectory starts with H numbers for the choice of the expert, as in `RollInPolicy.start`.
     """
     if t % NOISE_BLOCK_STEPS == 0:
         fill_uniforms(seed, ACTIONS, horizon + t * choices, noise, numbers)
@@ -193,13 +195,13 @@ def fill_gumbel_noise(seed, horizon, t, choices, noise, numbers):  # type: ignor
 
 @njit_cached
 def compute_gumbel_argmax(parameters, noise, t, choices):  # type: ignore[no-untyped-def]
-    """argmax_a (parameter_a + noise_a), the first of equals, as NumPy's."""
-    at = (t % NOISE_BLOCK_STEPS) * choices
+    """Return argmax_a (parameter_a + noise_a), the first of equals and NaN first, as NumPy does."""
+    offset = (t % NOISE_BLOCK_STEPS) * choices
     best = 0
-    most = parameters[0] + noise[at]
+    maximum = parameters[0] + noise[offset]
     for a in range(1, choices):
-        value = parameters[a] + noise[at + a]
-        if value > most or (value != value and most == most):
+        value = parameters[a] + noise[offset + a]
+        if value > maximum or (value != value and maximum == maximum):
             best = a
-            most = value
+            maximum = value
     return best

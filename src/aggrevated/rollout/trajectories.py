@@ -1,4 +1,4 @@
-"""The record that flows through the loop: K trajectories of at most H steps, as arrays [K, T, ...]."""
+"""Trajectories as arrays: K trajectories of at most H steps, [K, T, ...]."""
 
 from __future__ import annotations
 
@@ -16,22 +16,37 @@ NUMBERED = np.zeros(0, np.uint64)
 
 @dataclass(frozen=True)
 class Trajectories:
-    """K trajectories τ_i, padded with zeros to the longest, T ≤ H. Steps that were never taken have mask 0."""
+    """K trajectories τ_i, padded with zeros to the length T ≤ H of the longest.
 
-    states: Array  # [K, T, ...], what the oracle sees
-    observations: Array  # [K, T, ...], what the learner sees
-    actions: Array  # [K, T] or [K, T, A]
-    costs: Array  # [K, T]
-    mask: Array  # [K, T] bool, true where a step was taken
-    by_expert: Array  # [K, T] bool, true where π* chose the action (line 4)
-    horizon: int  # H
-    alpha: float = 0.0  # α_n
-    # [K, T, A] bool, true where an action was legal; [K, T, 0] where all are
+    Attributes:
+        states: states [K, T, ...], for the expert and the oracle.
+        observations: observations of the learner [K, T, ...].
+        actions: actions [K, T] or [K, T, A].
+        costs: costs of the steps [K, T].
+        mask: bool [K, T], whether a step was taken.
+        by_expert: bool [K, T], whether π* chose the action (line 4).
+        horizon: H, the largest number of steps.
+        alpha: α_n of the roll-in.
+        action_mask: bool [K, T, A], whether an action was legal; [K, T, 0] if all are.
+        seeds: uint64 [K], the seed of each trajectory's random numbers; by default 0 … K−1.
+        n: iteration of the roll-in.
+        diverged: number of further trajectories that were dropped because their simulation diverged.
+        unseen: number of further simulator steps: of dropped trajectories, and replays.
+    """
+
+    states: Array
+    observations: Array
+    actions: Array
+    costs: Array
+    mask: Array
+    by_expert: Array
+    horizon: int
+    alpha: float = 0.0
     action_mask: Array = field(default_factory=lambda: ALL_LEGAL)
-    seeds: Array = field(default_factory=lambda: NUMBERED)  # uint64 [K]: where a trajectory's randomness comes from
-    n: int = 1  # the iteration that they were rolled in for
-    diverged: int = 0  # how many more there were, left out because their simulation diverged
-    unseen: int = 0  # how many more steps were simulated: of those left out, and replays
+    seeds: Array = field(default_factory=lambda: NUMBERED)
+    n: int = 1
+    diverged: int = 0
+    unseen: int = 0
 
     def __post_init__(self) -> None:
         shape = self.mask.shape
@@ -46,32 +61,39 @@ class Trajectories:
 
     @property
     def count(self) -> int:
-        """K."""
+        """Return K, the number of trajectories."""
         return int(self.mask.shape[0])
 
     @property
     def steps(self) -> int:
-        """How many steps were taken, over all trajectories."""
+        """Return the number of steps of all trajectories."""
         return int(self.mask.sum())
 
     @property
     def simulator_steps(self) -> int:
-        """How many steps were simulated for them: the bill."""
+        """Return the number of simulator steps, with those of dropped trajectories and replays."""
         return self.steps + self.unseen
 
     @property
     def returns(self) -> Array:
-        """[K] total rewards: for people. Inside the loop there are only costs."""
-        total: Array = self.costs.cumsum(axis=1)[:, -1]  # one after the other: `sum` goes by the length of the longest
+        """Return the return of each trajectory, [K]: its negative total cost."""
+        total: Array = self.costs.cumsum(axis=1)[:, -1]  # the order of additions in `sum` would depend on T
         return -total
 
     @property
     def by_learner(self) -> Array:
-        """[K, T] bool: the steps whose action π_θ chose. Scores and taken-action gradients use only these."""
+        """Return whether π_θ chose the action of a step, bool [K, T]; only these steps enter scores."""
         return self.mask & ~self.by_expert
 
     def take(self, indices: Array) -> Trajectories:
-        """The trajectories at `indices`, in that order."""
+        """Return some of the trajectories.
+
+        Args:
+            indices: indices k, or bool [K].
+
+        Returns:
+            The trajectories at `indices`, in that order.
+        """
         return replace(self, **{name: getattr(self, name)[indices] for name in (*ARRAYS, "seeds")})
 
 
@@ -80,14 +102,14 @@ ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in NOT_PER_STE
 
 
 def pad_and_stack(arrays: Sequence[Array]) -> Array:
-    """Arrays [K_i, T_i, ...] as one [Σ K_i, max T_i, ...], zeros where a batch was shorter."""
-    longest = max(array.shape[1] for array in arrays)
-    padded = [np.pad(a, [(0, 0), (0, longest - a.shape[1])] + [(0, 0)] * (a.ndim - 2)) for a in arrays]
+    """Return arrays [K_i, T_i, ...] as one array [Σ K_i, max T_i, ...], padded with zeros."""
+    length = max(array.shape[1] for array in arrays)
+    padded = [np.pad(a, [(0, 0), (0, length - a.shape[1])] + [(0, 0)] * (a.ndim - 2)) for a in arrays]
     return np.concatenate(padded)
 
 
 def concatenate_trajectories(parts: Sequence[Trajectories]) -> Trajectories:
-    """The trajectories of several batches, in order."""
+    """Return the trajectories of several batches as one, in order."""
     if len(parts) == 1:
         return parts[0]
     arrays: dict[str, Any] = {name: pad_and_stack([getattr(part, name) for part in parts]) for name in ARRAYS}
