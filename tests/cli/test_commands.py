@@ -186,7 +186,7 @@ def test_train_command_writes_json_to_stdout_and_plain_progress_to_stderr(workin
 def read_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What --help says, as one line without the frames around it."""
     with pytest.raises(SystemExit) as caught:
-        main([*arguments, "--help"])
+        main([*arguments, "--help-all"])
     assert caught.value.code == 0
     return " ".join(capsys.readouterr().out.replace("│", " ").split())
 

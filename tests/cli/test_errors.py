@@ -16,7 +16,7 @@ TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--valida
 CHOOSE = "choose that, or leave it out"
 ROLLED_OUT = f"monte-carlo; {CHOOSE}"
 TOO_MUCH = "the gradient all-actions needs what every action costs, but the oracle"
-TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
+TOO_LITTLE = "returns only what the action taken costs; choose another --gradient"
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train cartpole --update natural --alpha-start 1 --gradient taken-action",
             2,
-            "below 1 for taken-action, which learns from actions",
+            "below 1 for taken-action, which needs actions",
         ),
-        ("train hopper --alpha-start 1", 2, "below 1 for taken-action, which learns from actions"),
+        ("train hopper --alpha-start 1", 2, "below 1 for taken-action, which needs actions"),
         (
             "train cartpole --gradient taken-action",
             2,
@@ -62,15 +62,15 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train cartpole --learning-rate 0.1",
             2,
-            "--learning-rate has no effect on the update exponentiated: it is of --update follow-the-leader or searn "
+            "--learning-rate has no effect on the update exponentiated: it belongs to --update follow-the-leader or searn "
             f"or smile or regular; {CHOOSE}",
         ),
         (
             "train cartpole --update regular --delta-kl 0.1",
             2,
-            f"--delta-kl has no effect on the update regular: it is of --update natural; {CHOOSE}",
+            f"--delta-kl has no effect on the update regular: it belongs to --update natural; {CHOOSE}",
         ),
-        ("train cartpole --update natural --alpha-start 1", 2, "below 1 for natural, which learns from actions"),
+        ("train cartpole --update natural --alpha-start 1", 2, "below 1 for natural, which needs actions"),
         ("train cartpole --seed -1", 2, "--seed is -1, but must be 0 or more"),
         ("train cartpole --hidden 0", 2, "--hidden is (0,), but must be widths of at least 1"),
         (
@@ -110,17 +110,17 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train cartpole --start-steps 10",
             2,
-            f"--start-steps has no effect on the start random: it is of --start supervised; {CHOOSE}",
+            f"--start-steps has no effect on the start random: it belongs to --start supervised; {CHOOSE}",
         ),
         (
             "train cartpole --query-steps 5",
             2,
-            f"--query-steps has no effect on the oracle q-star: it is of --oracle lols or searn or {ROLLED_OUT}",
+            f"--query-steps has no effect on the oracle q-star: it belongs to --oracle lols or searn or {ROLLED_OUT}",
         ),
         (
             "train hopper --oracle value-function --query-rollouts 1",
             2,
-            f"--query-rollouts has no effect on the oracle value-function: it is of --oracle {ROLLED_OUT}",
+            f"--query-rollouts has no effect on the oracle value-function: it belongs to --oracle {ROLLED_OUT}",
         ),
         (
             "train hopper --method dagger --query-steps 5",

@@ -84,7 +84,7 @@ def test_tpe_prints_a_table_and_goes_on_with_more_trials_and_by_resume(
     assert len(longer["trials"]) == 5 and all(trial in longer["trials"] for trial in first["trials"])
     assert json.loads(said(["resume", "sweep", *HERE, "--json"], capsys)) == longer
     code, sentence = failure([*tpe, "--trials", "4"], capsys)
-    assert code == 2 and "sweep holds a sweep of 5 trials, more than the 4 asked for now" in sentence
+    assert code == 2 and "sweep holds a sweep of 5 trials, more than the 4 requested now" in sentence
     code, sentence = failure(["resume", "sweep", "--iterations", "9"], capsys)
     assert code == 2 and "--iterations has no effect on sweep, which is a sweep" in sentence
     journal = here / "sweep/study.jsonl"
@@ -154,7 +154,7 @@ def test_code_that_is_not_trusted_ends_resume_and_is_no_trial_that_failed(
         ("cartpoll --vary alpha_start=0,1", "unknown task 'cartpoll' (did you mean cartpole?)"),
         ("--vary alpha_start=0,1 cartpoll", "unknown task 'cartpoll' (did you mean cartpole?)"),
         ("--out cartpole acrobot --vary alpha_start=0,1", "give the task before its options: aggrevated sweep acrobot"),
-        ("cartpole", "nothing varies; say what does"),
+        ("cartpole", "no setting varies; add one"),
         ("cartpole --vary alpha_start", "--vary is 'alpha_start', but must be NAME=LOW..HIGH"),
         ("cartpole --vary alpha_strat=0,1", "unknown setting --alpha-strat (did you mean --alpha-start?)"),
         ("cartpole --vary alpha_start=0..2", "--alpha-start is 2.0, but must be between 0 and 1"),
@@ -165,12 +165,12 @@ def test_code_that_is_not_trusted_ends_resume_and_is_no_trial_that_failed(
         ),
         ("cartpole --vary update=regular,natural --update natural", "--update is both varied and fixed"),
         ("cartpole --vary method=dagger,sl --method sl", "--method is both varied and fixed"),
-        ("cartpole --vary seed=1,2", "--seed does not vary"),
-        ("cartpole --vary horizon=100,200", "--horizon does not vary: it decides what is measured"),
-        ("algebra --vary generated_pages=100,200", "--generated-pages does not vary: it decides what is measured"),
+        ("cartpole --vary seed=1,2", "--seed cannot vary"),
+        ("cartpole --vary horizon=100,200", "--horizon cannot vary: it changes what the score measures"),
+        ("algebra --vary generated_pages=100,200", "--generated-pages cannot vary: it changes what the score measures"),
         (
             "hopper --vary learning-rate=1e-4..1e-1:log --vary update=natural,exponentiated",
-            "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or",
+            "--learning-rate has no effect on the update natural: it belongs to --update follow-the-leader or",
         ),
         ("cartpole --vary alpha_start=0,1 --delta-kl 1", "--delta-kl has no effect on the update exponentiated"),
         ("cartpole --vary alpha_start=0,1 --horizn 3", "unknown setting --horizn (did you mean --horizon?)"),
@@ -220,7 +220,7 @@ def test_help_imports_neither_torch_nor_optuna() -> None:
 
 def test_help_of_a_task_has_the_options_of_everything_that_varies(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["sweep", "cartpole", "--vary", "update=natural,regular", "--help"])
+        main(["sweep", "cartpole", "--vary", "update=natural,regular", "--help-all"])
     text = capsys.readouterr().out
     assert all(option in text for option in ("--vary", "--delta-kl", "--learning-rate", "--search"))
     assert "--temperature" not in text

@@ -128,13 +128,13 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"learning_rate": 0.1}, "--learning-rate has no effect on the update exponentiated: it is of --update follow"),
-        ({"delta_kl": 0.1}, "--delta-kl has no effect on the update exponentiated: it is of --update natural"),
+        ({"learning_rate": 0.1}, "--learning-rate has no effect on the update exponentiated: it belongs to --update follow"),
+        ({"delta_kl": 0.1}, "--delta-kl has no effect on the update exponentiated: it belongs to --update natural"),
         ({"log_prob_decay": 0.1}, r"--log-prob-decay is 0\.1, but must be 0 without --eta"),
         ({"gradient": "taken-action"}, "--gradient has no effect on the update exponentiated; choose another"),
-        ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it is of --update natural; choose that"),
-        ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),
-        ({"query_steps": 3}, "--query-steps has no effect on the oracle q-star: it is of --oracle lols or"),
+        ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it belongs to --update natural; choose that"),
+        ({"start_steps": 3}, "--start-steps has no effect on the start random: it belongs to --start supervised"),
+        ({"query_steps": 3}, "--query-steps has no effect on the oracle q-star: it belongs to --oracle lols or"),
         ({"method": "dagger", "query_steps": 3}, "--query-steps has no effect on the method dagger"),
         (
             {"method": "reinforce", "oracle": "monte-carlo"},
@@ -142,10 +142,10 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
         ),
         ({"method": "thor", "oracle": "q-star"}, "unknown oracle for thor 'q-star': choose one of truncated"),
         ({"method": "tnpg", "reinforcement": "critic"}, "unknown reinforcement for tnpg 'critic': choose one of none"),
-        ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle reward-to-go: it is of --oracle critic; choose that"),
+        ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle reward-to-go: it belongs to --oracle critic; choose that"),
         (
             {"method": "loki", "reinforcement": "reward-to-go", "gae_lambda": 0.9},
-            "on the reinforcement reward-to-go: it is of --reinforcement critic",
+            "on the reinforcement reward-to-go: it belongs to --reinforcement critic",
         ),
         ({"method": "tnpg", "imitation_max": 9}, "--imitation-max has no effect on the method tnpg"),
         (
@@ -154,7 +154,7 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
         ),
         (
             {"method": "loki", "update": "natural", "gradient": "all-actions"},
-            "but the oracle q-star, then critic, tells only what the",
+            "but the oracle q-star, then critic, returns only what the",
         ),
         ({"method": "loki", "update": "follow-the-leader"}, "the update follow-the-leader needs what every action cos"),
         ({"method": "thor", "planning_horizon": 0}, "--planning-horizon is 0, but must be at least 1"),

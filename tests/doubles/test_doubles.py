@@ -131,13 +131,13 @@ def test_installed_components_appear_in_help_and_errors(
     install_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        main(["train", "corridor", "--update", "signed", "--help"])
+        main(["train", "corridor", "--update", "signed", "--help-all"])
     text = capsys.readouterr().out
     assert "--step-size" in text and "--length" in text and "--delta-kl" not in text and "eager" in text
     with pytest.raises(SystemExit) as caught:
         main(["train", "corridor", "--step-size", "0.1"])
     assert caught.value.code == 2
-    assert "--step-size has no effect on the update exponentiated: it is of --update signed" in capsys.readouterr().err
+    assert "--step-size has no effect on the update exponentiated: it belongs to --update signed" in capsys.readouterr().err
     with pytest.raises(UsageError, match=r"unknown task 'corridoor' .did you mean corridor"):
         resolve_config("corridoor")
 

@@ -143,4 +143,4 @@ def test_compare_command_refuses_the_same_run_twice(
     (tmp_path / "link").symlink_to(run.folder)
     for other in ("run", "./run/", "../" + run.folder.parent.name + "/run", str(tmp_path / "link")):
         code, said = failure(["compare", "run", other, "--out", str(tmp_path / "both")], capsys)
-        assert code == 2 and "run is named twice" in said
+        assert code == 2 and "run is given twice" in said

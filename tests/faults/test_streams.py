@@ -93,7 +93,7 @@ def test_train_command_saves_the_last_iteration_on_a_signal(tmp_path: Path, numb
     process.send_signal(number)
     _, said = process.communicate(timeout=10)
     assert process.returncode == code and time.monotonic() - began < 5
-    assert "what was done is kept; go on with: aggrevated resume run" in said and "Traceback" not in said
+    assert "the work done so far is saved; resume with: aggrevated resume run" in said and "Traceback" not in said
     assert find_last_checkpoint(tmp_path / "run") == count_metrics_lines(tmp_path / "run") > 3
 
 

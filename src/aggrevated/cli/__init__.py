@@ -1,4 +1,4 @@
-"""The command line: one file per command in commands/. Nothing heavy is imported before it is needed."""
+"""The command line: one file per command in commands/. Heavy modules are imported when they are needed."""
 
 import inspect
 import signal
@@ -19,19 +19,19 @@ from aggrevated.core.hardware import single_thread
 from aggrevated.core.registry import check_package_installed, find_entry_points, list_modules, load_entry_point
 
 PROGRAM = "aggrevated"
-DESCRIPTION = """Train a small, fast policy from an expert that knows what a mistake costs.
+DESCRIPTION = """Train a small, fast policy from an expert that knows the cost of a mistake.
 
 Exit codes: 0 done, 1 the run failed, 2 wrong usage, 65 bad data or checkpoint, 74 input/output, 129/130/143
 stopped.
 """
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # to stop; Ctrl-C is Python's own
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # Python handles Ctrl-C itself
 COMMANDS_LISTED_FIRST = ("train", "resume", "evaluate", "compare")  # the others follow by name
 GROUP = "aggrevated.commands"  # of entry points, by which other packages offer theirs
 
 
 class Command(Protocol):
-    """What every command is; one whose options depend on its arguments has a class method `specialize` besides."""
+    """A command. If its options depend on its arguments, it has a class method `specialize`, too."""
 
     def run(self) -> None: ...
 
@@ -64,25 +64,23 @@ def load_or_describe(point: EntryPoint) -> type[Command]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and leave with its exit code."""
+    """Run a command and exit with its exit code."""
     install_streams()
     for number in STOP_SIGNALS:
-        if signal.getsignal(number) == signal.SIG_DFL:  # somebody may have said that it is to be ignored
+        if signal.getsignal(number) == signal.SIG_DFL:  # the parent process may ignore it on purpose
             signal.signal(number, raise_terminated)
     try:
         try:
-            with single_thread():  # small networks are faster so, trials run side by side, and bits hang on it
+            with single_thread():  # small networks are faster so, and the bits of a result depend on it
                 parse_command(sys.argv[1:] if arguments is None else arguments).run()
         finally:
             sys.stdout.flush()
     except AggrevatedError as error:
         exit_with_message(str(error), error.exit_code)
     except MemoryError:
-        exit_with_message(
-            "there is not enough memory; ask for less at once, for example by fewer --trajectories or episodes", 1
-        )
+        exit_with_message("there is not enough memory: use fewer --trajectories or episodes", 1)
     except OSError as error:
-        exit_with_message(f"{error}; check the path, its permissions and the free space", 74)
+        exit_with_message(f"{error}: check the path, its permissions and the free space", 74)
     except Terminated as error:
         exit_with_message("terminated", 128 + error.number)
     except KeyboardInterrupt:
@@ -90,13 +88,13 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def parse_command(arguments: list[str]) -> Command:
-    """The command that was asked for; wrong usage ends here, with exit code 2."""
+    """Return the command of the arguments; wrong usage exits with code 2."""
     if arguments == ["--version"]:
         print(__version__)
         raise SystemExit(0)
     check_utf8(arguments)
     known = discover_commands(arguments[0] if arguments else None)
-    overview = not set(arguments) & set(known)  # there a line for each command, in its own help all of its text
+    overview = not set(arguments) & set(known)  # the overview shows one line per command
 
     def describe(command: type) -> str:
         text = inspect.getdoc(command) or ""
@@ -113,14 +111,14 @@ def parse_command(arguments: list[str]) -> Command:
 
 
 def check_utf8(arguments: list[str]) -> None:
-    """A `UsageError` for the first argument that is no UTF-8: no result that names it could be written or printed."""
-    for place, word in enumerate(arguments, 1):
+    """Raise a `UsageError` for the first argument that is not UTF-8, which files and output could not name."""
+    for position, word in enumerate(arguments, 1):
         if any("\ud800" <= letter <= "\udfff" for letter in word):
-            raise UsageError(f"argument {place}, {word!r}, is not UTF-8; give another name")
+            raise UsageError(f"argument {position}, {word!r}, is not UTF-8: use another name")
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, or SIGHUP when the terminal is gone, which are treated like Ctrl-C."""
+    """SIGTERM or SIGHUP, which are treated like Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -128,12 +126,12 @@ class Terminated(KeyboardInterrupt):
 
 
 def raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave as gracefully as at Ctrl-C."""
+    """Raise `Terminated`."""
     raise Terminated(number)
 
 
 def exit_with_message(sentence: str, code: int) -> NoReturn:
-    """One sentence on standard error, and the exit code."""
-    with suppress(OSError):  # on a full disk it may go unheard
+    """Print the message to standard error and exit with the code."""
+    with suppress(OSError):  # standard error may be a file on a full disk
         print(f"{PROGRAM}: {sentence}", file=sys.stderr, flush=True)
     raise SystemExit(code)

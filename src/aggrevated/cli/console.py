@@ -1,4 +1,4 @@
-"""The console: streams, tables and notes, progress bars."""
+"""Output: standard streams, tables, messages, progress bars."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ if TYPE_CHECKING:
     from aggrevated.training.records import JsonRecord
 
 
-BROKEN_PIPE_ERRORS = (errno.EPIPE, errno.EIO)  # the reader, or the terminal
+BROKEN_PIPE_ERRORS = (errno.EPIPE, errno.EIO)  # the reader, or the terminal, is gone
 
 
 class BrokenPipeTolerantStream(io.FileIO):
-    """A stream that becomes the void when nobody reads it any more."""
+    """A stream that discards what is written after its reader is gone."""
 
     def write(self, data: Any, /) -> int:
-        """All of it, as far as anybody can tell."""
+        """Write the data, or discard it if the reader is gone."""
         try:
             return super().write(data) or 0
         except OSError as error:
-            void = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(void, self.fileno())  # it is told once: Python tries again when it ends
-            os.close(void)
-            if error.errno not in BROKEN_PIPE_ERRORS and self.fileno() != 2:  # for notes there is no remedy
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.fileno())  # Python writes again when it exits
+            os.close(null)
+            if error.errno not in BROKEN_PIPE_ERRORS and self.fileno() != 2:  # messages may be lost
                 raise
             return memoryview(data).nbytes
 
 
 def install_streams() -> None:
-    """Open those of the three that are closed, so that no file of ours takes their place; let none of them break."""
+    """Open closed standard streams, so that no file takes their numbers, and make all three tolerate a broken pipe."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # which takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
     sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - it stays open
     sys.stdout = make_tolerant(sys.stdout, sys.__stdout__, 1)
     sys.stderr = make_tolerant(sys.stderr, sys.__stderr__, 2)
 
 
 def make_tolerant(stream: TextIO | None, original: TextIO | None, number: int) -> TextIO:
-    """The stream, if somebody has put another in its place; else one over the same file that does not break."""
+    """Return a stream over the same file that tolerates a broken pipe; return a replaced stream as it is."""
     if stream is None:
         return io.TextIOWrapper(
             io.BufferedWriter(BrokenPipeTolerantStream(number, "w", closefd=False)), "utf-8", line_buffering=True
@@ -63,12 +63,12 @@ def make_tolerant(stream: TextIO | None, original: TextIO | None, number: int) -
 
 
 def print_note(sentence: str) -> None:
-    """A line for people, on standard error."""
+    """Print a message to standard error."""
     print(sentence, file=sys.stderr, flush=True)
 
 
 def print_dict(facts: JsonDict, as_json: bool) -> None:
-    """One object: as JSON, or a line for each fact."""
+    """Print a dictionary as JSON, or one line per entry."""
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
         return
@@ -78,14 +78,14 @@ def print_dict(facts: JsonDict, as_json: bool) -> None:
 
 
 def format_value(value: Any) -> str:
-    """A number in four digits; UAS by kind as a list of "kind UAS (symbols)"."""
+    """Return a number with four digits; a dictionary of UAS by kind as a list "kind UAS (symbols)"."""
     if isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()):
         return ", ".join(f"{kind} {one['uas']:.2f} ({one['symbols']})" for kind, one in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def print_result(trials: Sequence[JsonRecord], folder: Path, as_json: bool) -> None:
-    """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
+    """Print all fields of one result, or the means of several; JSON has the single results under `trials`."""
     results = [trial.to_dict() for trial in trials]
     if len(results) == 1:
         print_dict(results[0], as_json)
@@ -103,7 +103,7 @@ def print_result(trials: Sequence[JsonRecord], folder: Path, as_json: bool) -> N
     }
     facts = results[0] | means | kinds | {"run_folder": str(folder)}
     facts.pop("weights_sha256", None)
-    facts.pop("note", None)  # of one trial
+    facts.pop("note", None)  # one trial's
     if as_json:
         facts["weights_sha256"] = [result["weights_sha256"] for result in results]
         facts["trials"] = results
@@ -114,36 +114,36 @@ UAS_BREAKDOWNS = ("by_symbol", "by_arc_length")
 
 
 def summarize_trials(trials: Sequence[dict[str, JsonDict]]) -> dict[str, JsonDict]:
-    """UAS by kind of symbol, mean over trials that parsed the same pages."""
+    """Return the mean UAS by kind of symbol, over trials that parsed the same pages."""
     return {kind: one | {"uas": mean([trial[kind]["uas"] for trial in trials])} for kind, one in trials[0].items()}
 
 
 def mean(numbers: Sequence[float | None]) -> float | None:
-    """Their mean; None if one of them is."""
+    """Return the mean; None if a number is None."""
     known = [number for number in numbers if number is not None]
     return sum(known) / len(known) if len(known) == len(numbers) else None
 
 
 def print_table(table: Table, as_json: bool, facts: JsonDict | None = None) -> None:
-    """Its rows as a JSON list, or the facts where they are more than that; for people a table with a closing line."""
+    """Print the table and its closing line; as JSON its rows, or the facts if given."""
     if as_json:
         print(json.dumps(facts or list(table.rows), ensure_ascii=False))
         return
     if table.columns:
         from rich.console import Console
-        from rich.table import Table as Shown
+        from rich.table import Table as RichTable
 
-        shown = Shown(title=table.title or None)
-        for place, name in enumerate(table.columns):
-            shown.add_column(name, justify="right" if place else "left", no_wrap=place > 0)
+        rich_table = RichTable(title=table.title or None)
+        for position, name in enumerate(table.columns):
+            rich_table.add_column(name, justify="right" if position else "left", no_wrap=position > 0)
         for row in table.rows:
-            shown.add_row(*(column(row) for column in table.columns.values()))
-        Console(width=None if sys.stdout.isatty() else 120).print(shown)
+            rich_table.add_row(*(column(row) for column in table.columns.values()))
+        Console(width=None if sys.stdout.isatty() else 120).print(rich_table)
     print(table.closing)
 
 
 def print_expert_cards(cards: Mapping[str, ExpertCard], as_json: bool) -> None:
-    """Experts' cards, by name."""
+    """Print the cards of experts by name."""
     if as_json:
         print(json.dumps({name: card.to_dict() for name, card in cards.items()}, ensure_ascii=False))
         return
@@ -160,24 +160,24 @@ NOTEBOOK_VARIABLES = (
     "JPY_SESSION_NAME",
     "COLAB_RELEASE_TAG",
     "KAGGLE_KERNEL_RUN_TYPE",
-)  # say their kernels
-FIRST = 1000  # of an unknown total, when it is told for the first time
-PLAIN_TERMINALS = ("", "dumb", "unknown")  # terminals without a cursor that goes back
+)  # set by the kernels of notebooks
+FIRST_REPORT = 1000  # iterations of an unknown total before the first report
+PLAIN_TERMINALS = ("", "dumb", "unknown")  # terminals that cannot move the cursor back
 
 
 def supports_progress_bar() -> bool:
-    """Whether standard error is a terminal on which a bar can move: what a notebook or CI calls one keeps each step."""
-    kept = [name for name in (*NOTEBOOK_VARIABLES, "CI", "DATABRICKS_RUNTIME_VERSION") if os.environ.get(name)]
-    return sys.stderr.isatty() and os.environ.get("TERM", "") not in PLAIN_TERMINALS and not kept
+    """Return whether standard error is a terminal with a movable cursor; those of notebooks and CI are not."""
+    recorded = [name for name in (*NOTEBOOK_VARIABLES, "CI", "DATABRICKS_RUNTIME_VERSION") if os.environ.get(name)]
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in PLAIN_TERMINALS and not recorded
 
 
 class Progress:
-    """How far a job of `total` iterations is; where nobody knows how many they are, how many are over."""
+    """The progress of a job of `total` iterations; None if their number is unknown."""
 
     def __init__(self, title: str, total: int | None) -> None:
         self.title = title
         self.total = total
-        self.told = 0
+        self.reported = 0
         self.bar = None
         if supports_progress_bar():
             from rich.console import Console
@@ -187,8 +187,8 @@ class Progress:
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             text = TextColumn("{task.fields[text]}")
             console = Console(stderr=True)
-            beside = sys.stdout.isatty()  # results that go into a file are not to be printed around the bar
-            self.bar = Bar(*columns, text, console=console, redirect_stdout=beside)
+            is_terminal = sys.stdout.isatty()  # results that go to a file are not printed around the bar
+            self.bar = Bar(*columns, text, console=console, redirect_stdout=is_terminal)
             self.task = self.bar.add_task(title, total=total, text="")
 
     def __enter__(self) -> Self:
@@ -197,18 +197,18 @@ class Progress:
         return self
 
     def report(self, done: int, text: str, last: bool = False) -> None:
-        """Say that `done` of the iterations are over; the last word is said in any case."""
+        """Report that `done` iterations are over; the last report is always printed."""
         if self.bar:
             self.bar.update(self.task, completed=done, text=text)
         elif self._is_due(done) or last:
-            self.told = done
+            self.reported = done
             print_note(f"{self.title}: {done}{f'/{self.total}' if self.total else ''}, {text}")
 
     def _is_due(self, done: int) -> bool:
-        """Whether another tenth is over; of an unknown total, whether it is twice as much as the last time."""
+        """Return whether another tenth is over; of an unknown total, whether it has doubled since the last report."""
         if self.total is None:
-            return done >= max(2 * self.told, FIRST)
-        return 10 * done // self.total > 10 * self.told // self.total
+            return done >= max(2 * self.reported, FIRST_REPORT)
+        return 10 * done // self.total > 10 * self.reported // self.total
 
     def __exit__(self, *error: object) -> None:
         if self.bar:

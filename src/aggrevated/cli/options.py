@@ -1,13 +1,13 @@
 """Options: their types, those of engines, and those that are derived from the components of a run."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from inspect import getdoc
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
-from tyro.conf import UseAppendAction, arg
+from tyro.conf import Suppress, UseAppendAction, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from aggrevated.core.settings import Settings, get_declared_settings, to_flag
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 def parse_path(words: list[str]) -> Path:
-    """The path; an empty text is no path, not even that of this folder."""
+    """Return the path; raise a `ValueError` if it is empty."""
     if not words[0]:
-        raise ValueError("it is empty; give a path")
+        raise ValueError("it is empty: give a path")
     return Path(words[0])
 
 
 def parse_new_path(words: list[str]) -> Path:
-    """The path of something new, to whose last part endings can be added."""
+    """Return the path of a new file; raise a `ValueError` if it has no file name."""
     path = parse_path(words)
     if path.name in ("", ".."):
-        raise ValueError(f"{words[0]} has no name of its own; give the path of a file")
+        raise ValueError(f"{words[0]} has no file name: give the path of a file")
     return path
 
 
-def make_path_type(metavar: str, made: object = parse_path) -> object:
-    """How tyro takes such paths."""
+def make_path_type(metavar: str, parse: object = parse_path) -> object:
+    """Return the tyro constructor of a path."""
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar=metavar,
-        instance_from_str=made,  # type: ignore[arg-type]
+        instance_from_str=parse,  # type: ignore[arg-type]
         is_instance=lambda value: isinstance(value, Path),
         str_from_instance=lambda value: [str(value)],
     )
@@ -51,7 +51,7 @@ Folder: TypeAlias = Annotated[AnyPath | None, arg(metavar="PATH", help_behavior_
 File: TypeAlias = Annotated[NewName | None, arg(metavar="PATH", help_behavior_hint="")]
 TaskName: TypeAlias = Annotated[str, arg(metavar="TASK")]
 Trust: TypeAlias = Annotated[
-    bool, arg(help="Import the Python code that the run names, module:attribute. Look at it first.")
+    bool, arg(help="Import the Python code that the run names, module:attribute. Read it first.")
 ]
 RunFolder: TypeAlias = Annotated[AnyPath, arg(metavar="RUN")]
 
@@ -61,20 +61,20 @@ ENGINES = ("in-process", "processes", "ray")
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Where the work is done. None of it is kept with a run, or changes a bit of its result."""
+    """Engine that does the work. These options change nothing in the result and are not saved with a run."""
 
     engine: Name = None
-    """in-process, processes or ray; default: one run in process, several side by side in processes."""
+    """in-process, processes or ray; default: in-process for one run, processes for several."""
     workers: Integer = None
-    """How many jobs at once; default: one per core, or all that the Ray cluster has."""
+    """Number of parallel jobs; default: one per core, or all of the Ray cluster."""
     ray_address: Name = None
-    """HOST:PORT of a Ray cluster; without it Ray is started here, where nobody else can reach it."""
+    """HOST:PORT of a Ray cluster; default: a new one on this machine, on the loopback address."""
     block_size: Integer = None
-    """How many trajectories are one job of a run; default: as many as suit the workers."""
+    """Number of trajectories per job; default: two jobs per worker."""
     time_limit: Seconds = None
-    """How long simulator or expert may take over one step of one episode; default: as long as they like."""
+    """Time limit in seconds for one step of one episode in the simulator or the expert; default: none."""
     log: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="NAME", help_behavior_hint="")] = ()
-    """Who else is told of the metrics: tensorboard, wandb (offline); into the run folder."""
+    """Logger that writes the metrics to the run folder, too: tensorboard or wandb (offline). May be repeated."""
 
     def build(self, runs: int = 1) -> "Engine":
         """Return the engine for this number of runs."""
@@ -108,11 +108,11 @@ class EngineOptions:
         limit = self.time_limit
         check_setting(limit is None or 0 < limit < float("inf"), "time_limit", limit, "a positive number of seconds")
         if self.ray_address and name != "ray":
-            raise UsageError("--ray-address is for --engine ray; leave it out, or choose that engine")
+            raise UsageError("--ray-address is for --engine ray: choose that engine, or leave it out")
         if self.workers and name == "in-process":
-            raise UsageError("--workers has no effect on --engine in-process; choose processes, or leave it out")
+            raise UsageError("--workers has no effect on --engine in-process: choose processes, or leave it out")
         if self.block_size and runs > 1:
-            raise UsageError("--block-size has no effect on several runs, each of which is one job; leave it out")
+            raise UsageError("--block-size has no effect on several runs, each of which is one job: leave it out")
         if self.log:
             from aggrevated.loggers import find_writer_factories
 
@@ -128,109 +128,141 @@ T = TypeVar("T")
 METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", bool: "", tuple: "INT [INT ...]"}
 
 
-def make_option_group(place: str, *pieces: Settings) -> type:
-    """The options of a piece, or of all from which it varies, as one group of the help: None, but for switches."""
-    options = {name: make_option(piece, name) for piece in reversed(pieces) for name in piece.to_values()}
-    made = make_dataclass(f"{place.capitalize()}Options", list(options.values()), frozen=True)
+def make_option_group(slot: str, *components: Settings) -> type:
+    """Return the options of a component, or of all that a sweep varies; they are None unless set, switches excepted."""
+    options = {
+        name: make_option(component, name) for component in reversed(components) for name in component.to_values()
+    }
+    made = make_dataclass(f"{slot.capitalize()}Options", list(options.values()), frozen=True)
     lines = [
-        f"{one.name}: {get_docstring_summary(one)}" if one.name not in ("", place) else get_docstring_summary(one)
-        for one in pieces
+        f"{one.name}: {get_docstring_summary(one)}" if one.name not in ("", slot) else get_docstring_summary(one)
+        for one in components
     ]
     made.__doc__ = " ".join(lines)
     return made
 
 
-def make_option(piece: Settings, name: str) -> tuple[str, Any, Any]:
-    """The field of one setting, as `make_dataclass` takes it."""
-    kind = get_type_hints(type(piece))[name]
-    default = getattr(piece, name)
-    words = get_declared_settings(type(piece))[name].metadata["words"]
+def make_option(component: Settings, name: str) -> tuple[str, Any, Any]:
+    """Return the field of one setting for `make_dataclass`."""
+    kind = get_type_hints(type(component))[name]
+    default = getattr(component, name)
+    words = get_declared_settings(type(component))[name].metadata["words"]
     described = arg(
         help=words,
         metavar=METAVARS[get_origin(kind) or kind],
         help_behavior_hint=f"(default: {format_default(default)})",
     )
     if kind is bool:
-        said = f"Switch off: {words[0].lower()}{words[1:]}" if default else words
-        return name, Annotated[bool, arg(help=said, help_behavior_hint="")], field(default=default)
+        text = f"Switch off: {words[0].lower()}{words[1:]}" if default else words
+        return name, Annotated[bool, arg(help=text, help_behavior_hint="")], field(default=default)
     return name, Annotated[kind | None, described], field(default=None)
 
 
 def format_default(value: Any) -> str:
-    """A default, for people."""
+    """Return a default as help shows it."""
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value) if value != "" else "none"
 
 
-def get_docstring_summary(piece: object) -> str:
-    return (getdoc(type(piece)) or "").splitlines()[0]
+def get_docstring_summary(component: object) -> str:
+    return (getdoc(type(component)) or "").splitlines()[0]
 
 
-def get_explicit_settings(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
-    """The settings that somebody chose on purpose, by name, from the groups of a command."""
-    found = {}
-    for place, piece in pieces.items():
-        for name, usual in piece.to_values().items():
-            value = getattr(getattr(command, place, None), name, None)
-            if value is not None and not (isinstance(value, bool) and value == usual):
-                found[name] = value
-    return found
+def get_explicit_settings(command: object, components: Mapping[str, Settings]) -> dict[str, Any]:
+    """Return the settings that the arguments set, by name, from the groups of a command."""
+    explicit = {}
+    for slot, component in components.items():
+        for name, default in component.to_values().items():
+            value = getattr(getattr(command, slot, None), name, None)
+            if value is not None and not (isinstance(value, bool) and value == default):
+                explicit[name] = value
+    return explicit
 
 
 def specialize_command(command: type[T], groups: Mapping[str, type], **attributes: object) -> type[T]:
     """Return the command with these groups of options besides its own, and with these class attributes."""
-    fields = [(place, options, field(default_factory=options)) for place, options in groups.items()]
-    made = make_dataclass(command.__name__, fields, bases=(command,), frozen=True, namespace=attributes)
+    groups_as_fields = [(slot, options, field(default_factory=options)) for slot, options in groups.items()]
+    made = make_dataclass(command.__name__, groups_as_fields, bases=(command,), frozen=True, namespace=attributes)
     made.__doc__ = getdoc(command)
     return made
 
 
+HELP_ALL = "--help-all"
+HELP_FLAGS = {"-h", "--help", HELP_ALL}
+
+
+def specialize_help(
+    command: type[T], arguments: Sequence[str], main_options: Container[str]
+) -> tuple[type[T], list[str]]:
+    """Return the command whose --help lists the main options only, and the arguments; --help-all lists all options."""
+    if HELP_ALL in arguments:
+        return command, ["--help" if word == HELP_ALL else word for word in arguments]
+    if not HELP_FLAGS & {*arguments}:
+        return command, [*arguments]
+    short = hide_options(command, main_options)
+    short.__doc__ = f"{getdoc(command)}\n\nThese are the options that are set most often. {HELP_ALL} lists all options."
+    return short, [*arguments]
+
+
+def hide_options(command: type[T], visible: Container[str]) -> type[T]:
+    """Return the command whose help lists the visible options only, in its groups, too."""
+    hidden: list[tuple[str, Any, Any]] = []
+    kinds = get_type_hints(command, include_extras=True)
+    for one in fields(command):  # type: ignore[arg-type]
+        if is_dataclass(kinds[one.name]):
+            group = hide_options(kinds[one.name], visible)
+            hidden.append((one.name, group, field(default_factory=group)))
+        elif one.name not in visible:
+            hidden.append((one.name, Suppress[kinds[one.name]], field(default=one.default)))
+    return make_dataclass(command.__name__, hidden, bases=(command,), frozen=True)
+
+
 def iter_unknown_options(arguments: Sequence[str], known: Container[str]) -> Iterator[str]:
-    """The options among the arguments that are not known, with underscores and without what is assigned to them."""
+    """Yield the names of the unknown options among the arguments, with underscores and without values."""
     options = (word[2:] for word in arguments if word.startswith("--") and word != "--")
     names = (option.partition("=")[0].replace("-", "_") for option in options)
     return (name for name in names if name not in known and name.removeprefix("no_") not in known)
 
 
 def list_option_values(name: str, arguments: Sequence[str]) -> list[str]:
-    """All that an option is set to among the arguments."""
-    found = []
-    for place, word in enumerate(arguments):
-        if word == to_flag(name) and place + 1 < len(arguments):
-            found.append(arguments[place + 1])
+    """Return all values of an option among the arguments."""
+    values = []
+    for position, word in enumerate(arguments):
+        if word == to_flag(name) and position + 1 < len(arguments):
+            values.append(arguments[position + 1])
         elif word.startswith(f"{to_flag(name)}="):
-            found.append(word.partition("=")[2])
-    return found
+            values.append(word.partition("=")[2])
+    return values
 
 
 def list_option_words(name: str, arguments: Sequence[str]) -> list[str]:
-    """All words that an option is set to the last time: there are several where it is a list."""
-    places = [place for place, word in enumerate(arguments) if word.partition("=")[0] == to_flag(name)]
-    first = [arguments[places[-1]].partition("=")[2]] if "=" in arguments[places[-1]] else []
-    return first or [*takewhile(lambda word: not word.startswith("--"), arguments[places[-1] + 1 :])]
+    """Return the words of the last value of an option; a list has several."""
+    last = max(position for position, word in enumerate(arguments) if word.partition("=")[0] == to_flag(name))
+    assigned = [arguments[last].partition("=")[2]] if "=" in arguments[last] else []
+    return assigned or [*takewhile(lambda word: not word.startswith("--"), arguments[last + 1 :])]
 
 
 def find_option_value(name: str, arguments: Sequence[str]) -> str | None:
-    """What an option is set to among the arguments, the last time."""
+    """Return the last value of an option among the arguments; None if it is not set."""
     return next(reversed(list_option_values(name, arguments)), None)
 
 
-def normalize_flags(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:
-    """The arguments with every switch written in the one way that changes its default, or left out if it does not.
+def normalize_flags(arguments: Sequence[str], components: Iterable[Settings]) -> list[str]:
+    """Return the arguments with every switch in the form that changes its default; without it if it does not.
 
-    A switch `--x` can then be written `--x`, `--x True`, `--no-x` or `--x False`, whatever its default is.
+    Users may write `--x`, `--x True`, `--no-x` or `--x False`, whatever the default of the switch is.
     """
-    values = [value for piece in pieces for value in piece.to_values().items()]
+    values = [value for component in components for value in component.to_values().items()]
     defaults = {to_flag(name): value for name, value in values if isinstance(value, bool)}
     words = [*arguments]
-    out = []
+    normalized = []
     while words:
         word = words.pop(0)
         bare = word.replace("--no-", "--", 1)
         if bare not in defaults:
-            out.append(word)
+            normalized.append(word)
             continue
-        said = words.pop(0) == "True" if words and words[0] in ("True", "False") else True
+        value = words.pop(0) == "True" if words and words[0] in ("True", "False") else True
         default = defaults[bare]
-        if (said if word == bare else not said) != default:
-            out.append(f"--no-{bare[2:]}" if default else bare)
-    return out
+        if (value if word == bare else not value) != default:
+            normalized.append(f"--no-{bare[2:]}" if default else bare)
+    return normalized

@@ -1,4 +1,4 @@
-"""Running one run, or many side by side, by an engine, with progress on standard error."""
+"""Train one run, or many in parallel, by an engine, with progress on standard error."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -133,24 +133,24 @@ def run_in_parallel(
 
 @dataclass(frozen=True)
 class RunJob:
-    """A whole run, which a worker finds by its folder and task by its name: not every task can be sent."""
+    """A whole run as a job. The worker opens it by its folder, since not every task can be pickled."""
 
     folder: Path
-    loop: LoopSettings  # it may be asked for more than the folder says
+    loop: LoopSettings  # may ask for more than the folder says
     directory: Path
     ignore_numerics: bool
-    forgiving: bool = False  # an error is its outcome, and does not end the others
-    trust_code: bool = False  # whether the code that it names may be imported
+    returns_errors: bool = False  # an error is its outcome and does not end the other jobs
+    trust_code: bool = False  # whether the code that the run names may be imported
     log: tuple[str, ...] = ()
 
 
 def is_run_trusted(run: Run) -> bool:
-    """Whether the code that it names may be imported."""
+    """Return whether the code that the run names may be imported."""
     return is_code_trusted(run.config.task.name, run.config.problem)
 
 
 def run_job(_: None, job: RunJob) -> tuple[Result | AggrevatedError, list[str]]:
-    """(the result of a run or the error that it ended with, what there was to warn of)."""
+    """Return (the result of a run, or the error that ended it; its warnings)."""
     if job.directory.is_dir():
         os.chdir(job.directory)
     run = Run.open(job.folder, trust_code=job.trust_code)
@@ -160,24 +160,24 @@ def run_job(_: None, job: RunJob) -> tuple[Result | AggrevatedError, list[str]]:
         result = Trainer(run.config).fit(run, log=job.log, warn=warnings.append, ignore_numerics=job.ignore_numerics)
         return result, warnings
     except AggrevatedError as error:
-        if not job.forgiving:
+        if not job.returns_errors:
             raise
         return error, warnings
 
 
 def compute_progress_total(run: Run) -> int:
-    """How far a run goes: its iterations or, where there are limits, a hundred percent of what it may spend."""
+    """Return the number of iterations of a run, or 100 percent if it has limits."""
     return 100 if run.config.loop.limits else run.config.loop.iterations
 
 
 def compute_progress(run: Run, line: Metrics) -> int:
-    """How far it is after that line."""
+    """Return how far the run is after an iteration, in the unit of `compute_progress_total`."""
     loop = run.config.loop
     return int(100 * compute_fraction_done(loop, line)) if loop.limits else line.iteration
 
 
 def read_progress(run: Run, known: dict[Path, tuple[int, int]]) -> int:
-    """How far it is, by what is in its folder; `known` is what was read before, which is looked at again if it grew."""
+    """Return how far a run is by its folder. `known` caches (file size, progress) by folder."""
     if not run.config.loop.limits:
         return count_metrics_lines(run.folder)
     ended = (run.folder / RESULT).is_file()
@@ -190,7 +190,7 @@ def read_progress(run: Run, known: dict[Path, tuple[int, int]]) -> int:
 
 
 def count_metrics_lines(folder: Path) -> int:
-    """How far a run is, by its metrics."""
+    """Return the number of lines of metrics.jsonl."""
     try:
         return (folder / "metrics.jsonl").read_bytes().count(b"\n")
     except OSError:

@@ -1,4 +1,4 @@
-"""What a run is asked to do: a task, a method, and the pieces with all their settings, as they stand in config.json."""
+"""The config of a run: task, method and components with all their settings, as in config.json."""
 
 from __future__ import annotations
 
@@ -27,12 +27,28 @@ EPISODE_COUNT_SETTINGS = (
     "demonstrations",
     "validation_episodes",
     "test_episodes",
-)  # how many episodes are
+)  # settings that are numbers of episodes
 
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of one run. Together with the package's version they determine every bit of its result."""
+    """The settings of one run. With the version of the package, they determine every bit of its result.
+
+    `resolve_config` makes one, and `to_dict` is its config.json.
+
+    Attributes:
+        task: The task. It is not compared: two configs are equal if their settings are.
+        method: The name of the method.
+        loop: Iterations, trajectories, limits, α_n and the seed.
+        problem: Simulator, expert, validation and test.
+        policy: The network.
+        head: The action distribution.
+        oracle: What computes the cost-to-go (line 6).
+        reinforcement: Reinforcement learning after the imitation.
+        loss: The loss (line 6).
+        update: The update (line 7).
+        start: What comes before iteration 1 (line 2).
+    """
 
     task: Task = field(compare=False)
     method: str
@@ -48,95 +64,105 @@ class Config:
 
     @property
     def method_spec(self) -> Method:
-        """The row of the table of methods."""
+        """The `Method` of that name."""
         return find_method(self.method)
 
     @property
     def components(self) -> dict[str, Settings]:
-        """The pieces, by the names of their places."""
+        """The components by slot."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "method")}
 
     @property
     def has_discrete_actions(self) -> bool:
-        """Whether the actions are a finite set."""
+        """True if the actions are a finite set."""
         return self.head.is_discrete
 
     @property
     def oracle_feedback(self) -> Feedback:
-        """What is told in every iteration, by the oracle and by what follows it."""
+        """The feedback of oracle and reinforcement in every iteration."""
         return self.reinforcement.get_feedback(self.oracle.get_feedback(self.has_discrete_actions))
 
     @property
     def loss_feedback(self) -> Feedback | None:
-        """What loss and update look at, of all that is told; None where that is not what the loss needs."""
+        """The part of the feedback that loss and update use; None if the loss does not accept the feedback."""
         return self.loss.accepts.get(self.oracle_feedback)
 
     @cached_property
     def built_problem(self) -> Problem:
-        """The world, built when it is first needed."""
+        """The problem, built at the first access."""
         return self.problem.build(self.loop.seed)
 
     def to_dict(self) -> JsonDict:
-        """For config.json."""
-        pieces = {place: piece.to_dict() for place, piece in self.components.items()}
-        return {"version": __version__, "task": self.task.name, "method": self.method, **pieces}
+        """Return the dictionary of config.json."""
+        components = {slot: component.to_dict() for slot, component in self.components.items()}
+        return {"version": __version__, "task": self.task.name, "method": self.method, **components}
 
     def with_settings(self, **settings: Any) -> Config:
-        """The same with other settings, by name, whichever piece has them."""
+        """Return the config with other settings, by name, of any component; they are not checked.
+
+        Args:
+            **settings: New values by the names of the settings.
+
+        Raises:
+            UsageError: A setting is unknown.
+        """
         changed: dict[str, Any] = {}
         for name in settings:
             check_known(name, "setting", self.settings)
-        for place, piece in self.components.items():
-            own = {name: value for name, value in settings.items() if name in get_declared_settings(type(piece))}
-            if own:
-                changed[place] = replace(piece, **own)
+        for slot, component in self.components.items():
+            values = {name: settings[name] for name in get_declared_settings(type(component)) if name in settings}
+            if values:
+                changed[slot] = replace(component, **values)
         return replace(self, **changed)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings of all pieces, by name."""
-        return {name: value for piece in self.components.values() for name, value in piece.to_values().items()}
+        """All settings of all components, by name."""
+        return {name: value for component in self.components.values() for name, value in component.to_values().items()}
 
     def validate(self) -> None:
-        """Raise a `UsageError` for the first thing that cannot be."""
-        for piece in self.components.values():
-            piece.check_values()
-        for piece in self.components.values():
-            piece.check(self)
+        """Check all values and that the components fit each other.
+
+        Raises:
+            UsageError: A value is invalid, or two components do not fit.
+        """
+        for component in self.components.values():
+            component.check_values()
+        for component in self.components.values():
+            component.check(self)
         self._check_sizes()
         self._check_feedback()
         self._check_implied_settings()
-        for option, piece in (("gradient", self.loss), ("update", self.update)):
-            own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
-            check_setting(
-                self.loop.alpha(1) < 1 or not piece.needs_learner_actions, "alpha_start", self.loop.alpha_start, own
-            )
+        for option, component in (("gradient", self.loss), ("update", self.update)):
+            rule = f"below 1 for {component.name}, which needs actions of the learner; or choose another --{option}"
+            is_valid = self.loop.alpha(1) < 1 or not component.needs_learner_actions
+            check_setting(is_valid, "alpha_start", self.loop.alpha_start, rule)
 
     def _check_sizes(self) -> None:
-        """Episodes that run at once must fit into some memory."""
+        """Check that the episodes of one batch fit into memory."""
         for name in EPISODE_COUNT_SETTINGS:
             if name in self.settings:
                 check_enough_memory(name, self.settings[name], self.problem.steps)
 
     def _check_feedback(self) -> None:
-        """The oracle must tell what the loss needs, and the loss what the update does."""
+        """Check that the oracle returns what the loss needs, and the loss what the update needs."""
         then = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
-        knows = f"the oracle {self.oracle.name}{then} tells only {self.oracle_feedback.value}"
+        returns = f"the oracle {self.oracle.name}{then} returns only {self.oracle_feedback.value}"
         if self.loss_feedback is None:
             needed = " or ".join(what.value for what in self.loss.accepts)
-            raise UsageError(f"the gradient {self.loss.name} needs {needed}, but {knows}; choose another --gradient")
+            raise UsageError(f"the gradient {self.loss.name} needs {needed}, but {returns}; choose another --gradient")
         if self.loss_feedback not in self.update.accepts:
             needed = " or ".join(what.value for what in Feedback if what in self.update.accepts)
             has = f"has only {self.loss_feedback.value}"
             raise UsageError(f"the update {self.update.name} needs {needed}, but {has}; choose another --update")
 
     def _check_implied_settings(self) -> None:
-        """What is implied by one piece must be so in the others."""
-        for place, piece in self.components.items():
-            for name, value in piece.get_implied_settings().items():
-                rule = f"{value} with the {place} {piece.name}"
+        """Check that the settings that one component implies hold in the others."""
+        for slot, component in self.components.items():
+            for name, value in component.get_implied_settings().items():
+                rule = f"{value} with the {slot} {component.name}"
                 check_setting(self.settings[name] == value, name, self.settings[name], rule)
 
     def __getstate__(self) -> JsonDict:
-        """A world that was built stays in its process."""
+        """Return the state without the built problem, which is not pickled."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

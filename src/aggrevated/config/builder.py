@@ -1,4 +1,4 @@
-"""From a config to the parts of Algorithm 1."""
+"""Build the inputs of Algorithm 1 from a config."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from aggrevated.problems import Problem
 
 @dataclass(frozen=True)
 class AlgorithmInputs:
-    """All that `aggrevated.algorithm.aggrevated` takes."""
+    """The inputs of `aggrevated.algorithm.aggrevated`."""
 
     problem: Problem
     learner: Learner
@@ -27,17 +27,17 @@ class AlgorithmInputs:
 
 
 def build_algorithm_inputs(config: Config) -> AlgorithmInputs:
-    """The parts, with a random policy; `config.start` says what comes before iteration 1."""
-    with reraise_memory_errors(f"the world and the policy of {config.task.name}"):
-        world = config.built_problem
+    """Return the inputs with a random policy, before its start (line 2)."""
+    with reraise_memory_errors(f"the problem and the policy of {config.task.name}"):
+        problem = config.built_problem
         policy = build_policy(config)
-        world.prepare(policy)
+        problem.prepare(policy)
         learner = Learner(policy, config.update.build(config.loop.seed))
-    return AlgorithmInputs(world, learner, build_oracle(config), config.loss.build(), config.loop.alpha)
+    return AlgorithmInputs(problem, learner, build_oracle(config), config.loss.build(), config.loop.alpha)
 
 
 def build_oracle(config: Config) -> Oracle:
-    """The oracle, telling just what the loss looks at, with what follows it and the entropy bonus if there are any."""
+    """Return the oracle with the feedback that the loss accepts, the reinforcement and the entropy bonus."""
     oracle = config.oracle.build(config.built_problem.simulator, config.built_problem.expert)
     if (
         config.oracle.get_feedback(config.has_discrete_actions) is Feedback.ALL_ACTIONS
@@ -53,12 +53,12 @@ def build_oracle(config: Config) -> Oracle:
 
 
 def has_unqueried_actions(config: Config) -> bool:
-    """Whether there are actions or steps of which the update hears nothing."""
+    """Return whether the update gets no cost for some actions or steps."""
     return config.loss_feedback is not Feedback.ALL_ACTIONS or config.oracle.is_partial(config.has_discrete_actions)
 
 
 def build_policy(config: Config) -> Policy:
-    """A random policy as the config asks for it, also to load weights into."""
+    """Return a random policy of the config, also to load weights into."""
     observations, actions = config.problem.spaces()
     policy = config.policy.build(observations, config.head.build(actions), config.loop.seed)
     policy = config.update.wrap_policy(policy, config.head.build(actions))

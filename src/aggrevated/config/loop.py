@@ -1,4 +1,4 @@
-"""The settings of Algorithm 1 itself: how often, how much, how much of it by the expert."""
+"""Settings of the loop of Algorithm 1: iterations, trajectories, limits, α_n and the seed."""
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from aggrevated.core.settings import (
     to_flag,
 )
 
-# by name: the schedule from α_1 and a shape, and which setting that shape is
+# by name: the schedule as a function of α_1 and a parameter, and the setting of that parameter
 ALPHA_SCHEDULES: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
     "geometric": (geometric_schedule, "alpha_decay"),
     "linear": (lambda first, scale: linear_schedule(first, 0.0, scale), "alpha_scale"),
@@ -40,50 +40,51 @@ ALPHA_SCHEDULES: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
 SCHEDULE_PARAMETERS = ("alpha_decay", "alpha_scale")
 
 
-TARGET_STEPS_PER_ITERATION = 1000  # steps per iteration
-MIN_ITERATIONS_PER_LIMIT = 10  # iterations, by a limit, at least
-UNLIMITED = MAX_COUNT  # iterations, where it is for a limit to end the run
+TARGET_STEPS_PER_ITERATION = 1000
+MIN_ITERATIONS_PER_LIMIT = 10
+UNLIMITED = MAX_COUNT  # iterations of a run that a limit ends
 LIMIT_NAMES = ("budget", "queries")
-LIMIT_UNITS = dict(zip(LIMIT_NAMES, ("simulator steps", "questions to the oracle"), strict=True))
+LIMIT_UNITS = dict(zip(LIMIT_NAMES, ("simulator steps", "oracle queries"), strict=True))
 LIMIT_RULE = at_least(0, 10**11)
 
 
 @dataclass(frozen=True)
 class LoopSettings(Settings):
-    """N, K, α_n and the seed; and how often a policy is validated and kept."""
+    """N, K, α_n and the seed; intervals of validation and checkpoints."""
 
     name = "loop"
-    seed: int = setting(0, "The seed that everything random comes from; trial i uses seed + i.", SEED)
+    seed: int = setting(0, "Seed of all random numbers; trial i uses seed + i.", SEED)
     iterations: int = setting(
-        100, "N, the iterations of Algorithm 1; with --budget or --queries, unless given, as many as fit.", at_least(1)
+        100, "N, the iterations of Algorithm 1. With --budget or --queries: as many as fit, unless set.", at_least(1)
     )
     budget: int = setting(
         0,
-        "Simulator steps in all, of start, roll-ins and oracle: the run ends where another iteration like the last "
-        "would not fit. Those of validation and test are counted apart. 0: no limit.",
+        "Limit on the simulator steps of start, roll-ins and oracle, in all. The run ends before an iteration that "
+        "would exceed it. Validation and test do not count. 0: no limit.",
         LIMIT_RULE,
     )
-    queries: int = setting(0, "Questions to the oracle in all, likewise; 0: no limit.", LIMIT_RULE)
+    queries: int = setting(0, "Limit on the oracle queries, in all. 0: no limit.", LIMIT_RULE)
     trajectories: int = setting(
         0,
-        "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about; fewer where a limit would not buy ten.",
+        "K, the trajectories per iteration. 0: 5 to 100, about 1,000 steps; fewer where a limit allows less than ten "
+        "iterations.",
         COUNT,
     )
     alpha_start: float = setting(
-        0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", UNIT_INTERVAL
+        0.0, "alpha_1, the fraction of roll-in steps that the expert takes in iteration 1.", UNIT_INTERVAL
     )
     alpha_schedule: str = setting(
-        "geometric", f"How alpha_n falls: {', '.join(ALPHA_SCHEDULES)}.", one_of(ALPHA_SCHEDULES)
+        "geometric", f"Schedule of alpha_n: {', '.join(ALPHA_SCHEDULES)}.", one_of(ALPHA_SCHEDULES)
     )
     alpha_decay: float = setting(0.5, "geometric: alpha_n = alpha_start * alpha_decay^(n-1).", UNIT_INTERVAL)
     alpha_scale: float = setting(
         10.0,
-        "How slowly, k: linear, alpha_start * (1 - (n-1)/k); exponential, alpha_start * e^(-(n-1)/k); inverse-sigmoid, "
-        "alpha_start * k / (k + e^((n-1)/k)).",
+        "Scale k of the schedule: linear, alpha_start * (1 - (n-1)/k); exponential, alpha_start * e^(-(n-1)/k); "
+        "inverse-sigmoid, alpha_start * k / (k + e^((n-1)/k)).",
         POSITIVE,
     )
-    alpha_min: float = setting(0.0, "alpha_n never falls below it.", UNIT_INTERVAL)
-    validate_every: int = setting(1, "Iterations between choices of the best policy.", at_least(1))
+    alpha_min: float = setting(0.0, "Lower bound of alpha_n.", UNIT_INTERVAL)
+    validate_every: int = setting(1, "Iterations between validations.", at_least(1))
     checkpoint_every: int = setting(10, "Iterations between checkpoints.", at_least(1))
 
     @property
@@ -93,57 +94,59 @@ class LoopSettings(Settings):
 
     @property
     def limits(self) -> dict[str, int]:
-        """What may be spent, by the names of the settings; nothing where there is no limit."""
+        """The limits that are set, by name."""
         return {name: getattr(self, name) for name in LIMIT_NAMES if getattr(self, name)}
 
     @property
     def known_iterations(self) -> int:
-        """N, as far as it is known: 0 where it is for a limit to end the run."""
+        """N, or 0 if a limit ends the run."""
         return 0 if self.limits and self.iterations == UNLIMITED else self.iterations
 
-    def lift_iteration_limit(self, given: Container[str]) -> Self:
-        """With as many iterations as fit, where there is a limit and nobody said how many."""
-        return replace(self, iterations=UNLIMITED) if self.limits and "iterations" not in given else self
+    def lift_iteration_limit(self, explicit: Container[str]) -> Self:
+        """Return the settings without a limit on iterations, if there is another limit and N is not explicit."""
+        return replace(self, iterations=UNLIMITED) if self.limits and "iterations" not in explicit else self
 
-    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """The last policy is validated, too: so often at most that it divides the iterations, if these are known."""
-        self._check_unused_settings(given)
+    def fill_defaults(self, iterations: int, explicit: Container[str]) -> Self:
+        """Return the settings with a `validate_every` that divides N, so that the last policy is validated, too."""
+        self._check_unused_settings(explicit)
         if self.limits:
-            return self.lift_iteration_limit(given)
-        if "validate_every" in given:
+            return self.lift_iteration_limit(explicit)
+        if "validate_every" in explicit:
             return self
         return replace(self, validate_every=compute_largest_divisor(iterations, self.validate_every))
 
-    def _check_unused_settings(self, given: Container[str]) -> None:
-        """An `IdleError` for a shape of the mixing that another schedule has."""
+    def _check_unused_settings(self, explicit: Container[str]) -> None:
+        """Raise an `UnusedSettingError` for an explicit parameter of another schedule."""
         for name in SCHEDULE_PARAMETERS:
             if (
-                name in given
+                name in explicit
                 and self.alpha_schedule in ALPHA_SCHEDULES
                 and name != ALPHA_SCHEDULES[self.alpha_schedule][1]
             ):
                 owners = " or ".join(schedule for schedule, (_, shape) in ALPHA_SCHEDULES.items() if shape == name)
-                idle = f"{to_flag(name)} has no effect on --alpha-schedule {self.alpha_schedule}"
-                raise UnusedSettingError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
+                unused = f"{to_flag(name)} has no effect on --alpha-schedule {self.alpha_schedule}"
+                raise UnusedSettingError(f"{unused}: it belongs to {owners}; choose that, or leave it out", name)
 
-    def fill_trajectory_count(self, steps: int, most: Mapping[str, int] | None = None) -> Self:
-        """With K for episodes of so many steps, where it was left open.
+    def fill_trajectory_count(self, steps: int, costs: Mapping[str, int] | None = None) -> Self:
+        """Return the settings with K, if it is 0.
 
-        `most` is what a trajectory may cost, by the names of the limits: these are to buy ten iterations, K allowing.
+        Args:
+            steps: The largest number of steps of an episode.
+            costs: The largest cost of a trajectory by the names of the limits, which should allow ten iterations.
         """
-        usual = min(max(TARGET_STEPS_PER_ITERATION // max(steps, 1), 5), 100)
-        bought = (
-            limit // (MIN_ITERATIONS_PER_LIMIT * max((most or {}).get(name, 1), 1))
+        default = min(max(TARGET_STEPS_PER_ITERATION // max(steps, 1), 5), 100)
+        allowed = (
+            limit // (MIN_ITERATIONS_PER_LIMIT * max((costs or {}).get(name, 1), 1))
             for name, limit in self.limits.items()
         )
-        return replace(self, trajectories=self.trajectories or max(1, min([usual, *bought])))
+        return replace(self, trajectories=self.trajectories or max(1, min([default, *allowed])))
 
     def check(self, chosen: SelectedComponents) -> None:
         rule = f"a divisor of the {self.iterations} iterations"
-        fits = bool(self.limits) or self.iterations % self.validate_every == 0
-        check_setting(fits, "validate_every", self.validate_every, rule)
+        divides = bool(self.limits) or self.iterations % self.validate_every == 0
+        check_setting(divides, "validate_every", self.validate_every, rule)
 
 
-def compute_largest_divisor(number: int, most: int) -> int:
-    """The largest divisor of the number that is not above `most`."""
-    return next((divisor for divisor in range(most, 1, -1) if number % divisor == 0), 1)
+def compute_largest_divisor(number: int, maximum: int) -> int:
+    """Return the largest divisor of the number that is at most `maximum`."""
+    return next((divisor for divisor in range(maximum, 1, -1) if number % divisor == 0), 1)

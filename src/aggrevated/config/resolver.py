@@ -1,4 +1,4 @@
-"""Where pieces are found by name, and which option chooses among them."""
+"""From task, method and explicit settings to a config; components are found by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from aggrevated.tasks import Task, find_task, iter_tasks
 from aggrevated.updates import UpdateSettings
 
 HEAD_REGISTRY: Registry[Any] = Registry("head", "aggrevated.policies.heads", HeadSettings, "aggrevated.heads")
-REGISTRIES: dict[str, Registry[Any]] = {  # by the place in a config
+REGISTRIES: dict[str, Registry[Any]] = {  # by slot
     "policy": Registry("policy", "aggrevated.policies", PolicySettings, "aggrevated.policies"),
     "update": Registry("update", "aggrevated.updates", UpdateSettings, "aggrevated.updates"),
     "start": Registry("start", "aggrevated.starts", StartSettings, "aggrevated.starts"),
@@ -39,44 +39,44 @@ REGISTRIES: dict[str, Registry[Any]] = {  # by the place in a config
     "oracle": Registry("oracle", "aggrevated.oracles", OracleSettings, "aggrevated.oracles"),
     "loss": Registry("loss", "aggrevated.losses", LossSettings, "aggrevated.losses"),
 }
-OPTION_NAMES = {place: "gradient" if place == "loss" else place for place in REGISTRIES}  # what chooses it
+OPTION_NAMES = {slot: "gradient" if slot == "loss" else slot for slot in REGISTRIES}  # the option of each slot
 
 
-def list_component_names(task: Task, place: str) -> list[str]:
-    """The pieces that a run of the task can choose from."""
-    own = [piece.name for piece in task.components if issubclass(piece, REGISTRIES[place].base)]
-    return own if own and place == "policy" else REGISTRIES[place].names(task.components)
+def list_component_names(task: Task, slot: str) -> list[str]:
+    """Return the names of the components that a run of the task can choose from."""
+    own = [component.name for component in task.components if issubclass(component, REGISTRIES[slot].base)]
+    return own if own and slot == "policy" else REGISTRIES[slot].names(task.components)
 
 
-def find_component(task: Task, place: str, name: str) -> type[Settings]:
-    """The one of that name, or a `UsageError` that lists them."""
-    check_known(name, OPTION_NAMES[place], list_component_names(task, place))
-    found: type[Settings] = REGISTRIES[place].get(name, task.components)
+def find_component(task: Task, slot: str, name: str) -> type[Settings]:
+    """Return the settings class of a component; raise a `UsageError` that lists all names."""
+    check_known(name, OPTION_NAMES[slot], list_component_names(task, slot))
+    found: type[Settings] = REGISTRIES[slot].get(name, task.components)
     return found
 
 
-def iter_components(task: Task, place: str) -> Iterator[type[Settings]]:
-    """Every one of them that can be imported: a broken one disturbs nobody who does not ask for it."""
-    for name in list_component_names(task, place):
+def iter_components(task: Task, slot: str) -> Iterator[type[Settings]]:
+    """Yield the settings classes of a slot that can be imported."""
+    for name in list_component_names(task, slot):
         with suppress(UsageError):
-            yield find_component(task, place, name)
+            yield find_component(task, slot, name)
 
 
 def iter_heads() -> Iterator[type[HeadSettings]]:
-    """Every head that can be imported."""
+    """Yield the settings classes of the heads that can be imported."""
     for name in HEAD_REGISTRY.names():
         with suppress(UsageError):
             yield HEAD_REGISTRY.get(name)
 
 
 def select_head(actions: Space[Any]) -> type[HeadSettings]:
-    """The head for such actions, or a `UsageError` where there is none."""
+    """Return the head for an action space; raise a `UsageError` if there is none."""
     for found in iter_heads():
         if found.accepts(actions):
             return found
     raise UsageError(
-        f"no policy here takes actions of type {type(actions).__name__}{actions.shape or ''}: wrap the environment so "
-        "that they are Discrete or a Box of one axis, or add a head for them"
+        f"no head supports actions of type {type(actions).__name__}{actions.shape or ''}: wrap the environment so that "
+        "they are Discrete or a Box of one axis, or add a head"
     )
 
 
@@ -270,37 +270,37 @@ def to_plain_value(value: Any) -> Any:
     )
 
 
-def check_no_unused_settings(config: Config, given: Iterable[str]) -> None:
-    """An `IdleError` for the first setting that was given and would have no effect."""
+def check_no_unused_settings(config: Config, explicit: Iterable[str]) -> None:
+    """Raise an `UnusedSettingError` for the first explicit setting that has no effect."""
     effective = {*config.settings, *OPTION_NAMES.values()}
     if not config.update.uses_loss:
         effective -= {"gradient", *get_declared_settings(type(config.loss))}
-    for name in given:
+    for name in explicit:
         if name not in effective:
             raise_unused_setting(config, name)
 
 
 def raise_unused_setting(config: Config, name: str) -> NoReturn:
-    """Say why a setting has no effect on the run, and what it is a setting of."""
+    """Raise an `UnusedSettingError` that says why a setting has no effect and what it belongs to."""
     idle = f"{to_flag(name)} has no effect on"
     if not config.update.uses_loss and name in ("gradient", *get_declared_settings(type(config.loss))):
         raise UnusedSettingError(
             f"{idle} the update {config.update.name}; choose another --update, or leave it out", name
         )
-    found = [
-        (place, one.name)
-        for place in REGISTRIES
-        for one in iter_components(config.task, place)
+    owners_by_slot = [
+        (slot, one.name)
+        for slot in REGISTRIES
+        for one in iter_components(config.task, slot)
         if name in get_declared_settings(one)
     ]
-    for place, option in OPTION_NAMES.items():
-        only = config.method_spec.list_allowed_components(place)
-        owners = [owner for where, owner in found if where == place and (not only or owner in only)]
+    for slot, option in OPTION_NAMES.items():
+        allowed = config.method_spec.list_allowed_components(slot)
+        owners = [owner for where, owner in owners_by_slot if where == slot and (not allowed or owner in allowed)]
         if owners:
-            now = f"the {option} {getattr(config, place).name}"
-            of = f"it is of --{option} {' or '.join(owners)}"
+            now = f"the {option} {getattr(config, slot).name}"
+            of = f"it belongs to --{option} {' or '.join(owners)}"
             raise UnusedSettingError(f"{idle} {now}: {of}; choose that, or leave it out", name)
-    if found:
+    if owners_by_slot:
         raise UnusedSettingError(f"{idle} the method {config.method}; choose another --method, or leave it out", name)
     if any(name in get_declared_settings(head) for head in iter_heads()):
         kind = "a finite set" if config.has_discrete_actions else "vectors"
@@ -316,22 +316,29 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
 
 
 def list_component_types(task: Task) -> list[type[Settings]]:
-    """All that a run of the task can be made of."""
-    on_shelves = [*iter_heads(), *(one for place in REGISTRIES for one in iter_components(task, place))]
-    return [LoopSettings, type(task.problem), *on_shelves]
+    """Return the settings classes of all components that a run of the task can have."""
+    components = [*iter_heads(), *(one for slot in REGISTRIES for one in iter_components(task, slot))]
+    return [LoopSettings, type(task.problem), *components]
 
 
 def list_setting_names(task: Task) -> set[str]:
-    """The names of all settings that a run of the task can have."""
+    """Return the names of all settings that a run of the task can have."""
     return {name for one in list_component_types(task) for name in get_declared_settings(one)} | set(
         OPTION_NAMES.values()
     )
 
 
 def config_from_dict(facts: JsonDict, source: object, task: Task | None = None, trust_code: bool = False) -> Config:
-    """The config that `Config.to_dict` wrote, checked again; a `DataError` names the file where it does not fit.
+    """Return the config that `Config.to_dict` wrote, checked.
 
-    Python code that it names is imported only with `trust`.
+    Args:
+        facts: The dictionary.
+        source: What error messages call it, for example the path of the file.
+        task: The task, if it has no name to be found by.
+        trust_code: Import the Python code that the config names.
+
+    Raises:
+        DataError: The dictionary is of another version, or its settings are invalid.
     """
     written = {"version", "task", "method", "loop", "problem", "head", *REGISTRIES}
     if facts.get("version") != __version__ or not isinstance(facts.get("task"), str) or set(facts) != written:
@@ -339,34 +346,34 @@ def config_from_dict(facts: JsonDict, source: object, task: Task | None = None, 
         raise DataError(f"{source} is not a config of version {__version__}; {remedy}")
     try:
         task = task or task_from_dict(facts["task"], facts["problem"], trust_code)
-        places = {"loop": LoopSettings(), "problem": task.problem} | dict.fromkeys(("head", *REGISTRIES))
-        pieces: dict[str, Any] = {
-            place: component_from_dict(task, place, own, facts[place]) for place, own in places.items()
+        slots = {"loop": LoopSettings(), "problem": task.problem} | dict.fromkeys(("head", *REGISTRIES))
+        components: dict[str, Any] = {
+            slot: component_from_dict(task, slot, default, facts[slot]) for slot, default in slots.items()
         }
-        config = Config(task, facts["method"], **pieces)
+        config = Config(task, facts["method"], **components)
         find_method(config.method)
         config.validate()
     except (UsageError, TypeError, KeyError) as error:
-        raise DataError(f"{source} holds settings that cannot be ({error}); restore it or start a new run") from error
+        raise DataError(f"{source} holds invalid settings ({error}): restore it, or start a new run") from error
     return config
 
 
-def task_from_dict(name: str, world: Any, trust_code: bool) -> Task:
-    """The task of that name; a `DataError` if the world that the facts are of is in code that is not trusted."""
+def task_from_dict(name: str, problem: Any, trust_code: bool) -> Task:
+    """Return the task of that name; raise a `DataError` if its problem is in code that is not trusted."""
     task = find_task(name, trust_code)
-    if not trust_code and is_reference(name) and isinstance(world, dict) and world.get("name") != task.problem.name:
+    if not trust_code and is_reference(name) and isinstance(problem, dict) and problem.get("name") != task.problem.name:
         import_reference(name, trusted=False)
     return task
 
 
-def component_from_dict(task: Task, place: str, own: Settings | None, facts: JsonDict) -> Settings:
-    """One piece, from its name and settings."""
+def component_from_dict(task: Task, slot: str, default: Settings | None, facts: JsonDict) -> Settings:
+    """Return a component from its name and settings."""
     if not isinstance(facts, dict) or "name" not in facts:
-        raise UsageError(f"{place} is {facts!r}, and no piece")
+        raise UsageError(f"{slot} is {facts!r}, which is not a component")
     name = facts["name"]
-    if own is None:
-        own = (HEAD_REGISTRY.get(name) if place == "head" else find_component(task, place, name))()
+    if default is None:
+        default = (HEAD_REGISTRY.get(name) if slot == "head" else find_component(task, slot, name))()
     settings = {key: value for key, value in facts.items() if key != "name"}
-    if name != own.name or set(settings) != set(get_declared_settings(type(own))):
+    if name != default.name or set(settings) != set(get_declared_settings(type(default))):
         raise UsageError(f"{name} has other settings")
-    return apply_settings(own, settings)
+    return apply_settings(default, settings)

@@ -105,9 +105,10 @@ def check_package_installed(name: str | None, kind: str) -> None:
     """Raise a `UsageError` that says what to install if the command or task is one of a sibling package."""
     for folder, names in SIBLING_PACKAGES.items():
         if name in names:
+            package = folder.replace("packages/", "aggrevated-")
             raise UsageError(
-                f"the {kind} {name} comes with another package, which is not installed: run 'pip install ./{folder}' "
-                "in a clone of this repository"
+                f"the {kind} {name} is part of {package}, which is not installed: run 'pip install ./{folder}' in a clone "
+                "of this repository"
             )
 
 

@@ -11,7 +11,7 @@ from aggrevated.cli.options import AnyPath, NewName
 
 @dataclass(frozen=True)
 class Compare:
-    """Draw the learning curves of several runs in one figure, and print one table. Trials of one folder become a band.
+    """Draw the learning curves of several runs in one figure and print one table. Trials of one folder become a band.
 
     Try:
       aggrevated compare runs/cartpole-aggrevated-natural runs/cartpole-reinforce-regular
@@ -20,14 +20,14 @@ class Compare:
 
     command = "compare"
     run_folders: Positional[tuple[AnyPath, ...]]
-    """Folders that 'aggrevated train' made, each of one run or of several trials, all of one task."""
+    """Run folders, each of one run or of several trials, all of the same task."""
     out: NewName = Path("comparison")
-    """The figure is written here, with the endings .png and .svg."""
+    """Path of the figure, without its suffix; .png and .svg are written."""
     json: bool = False
     """Print the table as a JSON list of rows."""
 
     def run(self) -> None:
-        """Compare, and print the table."""
+        """Draw the figure and print the table."""
         from aggrevated.cli.console import print_table
         from aggrevated.core.errors import UsageError
         from aggrevated.reports.comparison import TrialGroup, make_comparison_table, plot_groups
@@ -35,10 +35,10 @@ class Compare:
 
         if not self.run_folders:
             raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")
-        places = [os.path.realpath(folder) for folder in self.run_folders]
-        for folder, place in zip(self.run_folders, places, strict=True):
-            if places.count(place) > 1:
-                raise UsageError(f"{folder} is named twice, and a run beside itself tells nothing; name it once")
+        paths = [os.path.realpath(folder) for folder in self.run_folders]
+        for folder, path in zip(self.run_folders, paths, strict=True):
+            if paths.count(path) > 1:
+                raise UsageError(f"{folder} is given twice; give it once")
         groups = [TrialGroup.from_runs(list_runs(folder), f"{folder.name}: ") for folder in self.run_folders]
         out = self.out.with_suffix("") if self.out.suffix in (".png", ".svg") else self.out
         plot_groups(groups, out)

@@ -1,4 +1,4 @@
-"""`aggrevated doctor`: before anyone trains."""
+"""`aggrevated doctor`: examine an environment and its expert before training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,16 @@ from tyro.conf import Positional, arg
 
 from aggrevated.cli.options import Folder
 
+MAIN_OPTIONS = (  # those that --help lists
+    "task", "expert", "method", "policy", "horizon", "episodes", "seconds", "seed", "out", "strict", "json",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Doctor:
-    """Examine an environment and its expert before anyone trains: what is wrong, what can be won, what to run.
+    """Examine an environment and its expert before training: faults, what can be gained, which command to run.
 
-    Its options are those of 'train' besides: what is examined is what would be trained with.
+    It takes the options of 'train', too: it examines what these would train.
 
     Try:
       aggrevated doctor cartpole
@@ -24,17 +28,17 @@ class Doctor:
 
     command = "doctor"
     task: Annotated[Positional[str], arg(metavar="TASK", help_behavior_hint="")] = ""
-    """What would be learned."""
+    """Task to examine."""
     method: str = "aggrevated"
-    """With which method."""
+    """Method that would be trained."""
     episodes: int = 200
-    """How many episodes of the expert, of the first policy and at random, at most."""
+    """Largest number of episodes of the expert, of the initial policy and of random actions."""
     seconds: float = 60.0
-    """How long it may take, about; what does not fit into that is said."""
+    """Approximate time limit in seconds; the report lists what did not fit."""
     out: Folder = None
-    """Where report.html, report.json and doctor.png go; default: doctor-TASK/."""
+    """Folder of report.html, report.json and doctor.png; default: doctor-TASK/."""
     strict: bool = False
-    """Leave with exit code 65 if there is a fault."""
+    """Exit with code 65 if there is a fault."""
     json: bool = False
     """Print the result as one JSON object."""
 
@@ -46,22 +50,22 @@ class Doctor:
         from aggrevated.cli.commands.train import (
             add_task_list,
             find_task_argument,
+            make_option_defaults,
             make_option_groups,
             select_from_arguments,
-            shown_config,
         )
-        from aggrevated.cli.options import normalize_flags, specialize_command
+        from aggrevated.cli.options import normalize_flags, specialize_command, specialize_help
 
         task = find_task_argument(arguments)
         if task is None:
             return add_task_list(cls), list(arguments)
         selection = select_from_arguments(task, arguments)
-        config = shown_config(selection, arguments)
+        config = make_option_defaults(selection, arguments)
         command = specialize_command(cls, make_option_groups([config], cls, arguments), selection=selection)
-        return command, normalize_flags(arguments, config.components.values())
+        return specialize_help(command, normalize_flags(arguments, config.components.values()), MAIN_OPTIONS)
 
     def run(self) -> None:
-        """Examine, write the page, and print what was found."""
+        """Examine the task, write the page and print the findings."""
         import json
 
         from aggrevated.cli.commands.train import fill_selection
@@ -71,13 +75,13 @@ class Doctor:
         from aggrevated.doctor.html_report import report_lines, write_report
 
         config = fill_selection(self, self.task, self.selection)
-        with Progress("doctor", 1) as shown:
+        with Progress("doctor", 1) as bar:
 
             def report_progress(done: int, total: int, what: str) -> None:
-                shown.total = total
-                if shown.bar:
-                    shown.bar.update(shown.task, total=total)
-                shown.report(done, what)
+                bar.total = total
+                if bar.bar:
+                    bar.bar.update(bar.task, total=total)
+                bar.report(done, what)
 
             found = diagnose(config, self.episodes, config.loop.seed, self.seconds, report_progress)
         page = write_report(found, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
@@ -88,5 +92,5 @@ class Doctor:
 
 
 def to_folder_name(name: str) -> str:
-    """A name that a folder can have."""
+    """Return the name with other characters replaced by hyphens."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)

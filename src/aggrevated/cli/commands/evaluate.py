@@ -1,4 +1,4 @@
-"""`aggrevated evaluate`: try the chosen policy again, in the way of its world."""
+"""`aggrevated evaluate`: test the best policy of a run again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ from aggrevated.cli.options import RunFolder, Trust
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Try the policy that a run chose on fresh episodes beside its expert, or on test pages.
+    """Test the best policy of a run and its expert on fresh episodes, or on test pages.
 
-    What can be set depends on the run: 'aggrevated evaluate RUN --help' shows it.
+    The options depend on the run: 'aggrevated evaluate RUN --help' lists them.
 
     Try:
       aggrevated evaluate runs/cartpole-aggrevated-natural
@@ -24,7 +24,7 @@ class Evaluate:
 
     command = "evaluate"
     run_folder: Positional[RunFolder]
-    """The folder that 'aggrevated train' made, of one run or of several trials."""
+    """Run folder, of one run or of several trials."""
     trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
@@ -33,7 +33,7 @@ class Evaluate:
 
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
-        """(the command with the options of the run that the arguments name, the arguments as it takes them)."""
+        """Return the command with the options of the run among the arguments, and the arguments that it takes."""
         folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
         if not folders:
             return cls, list(arguments)
@@ -55,22 +55,21 @@ class Evaluate:
         return command, normalize_flags(arguments, [defaults])
 
     def run(self) -> None:
-        """Evaluate, and print the result."""
+        """Evaluate the policy and print its scores."""
         from aggrevated.cli.console import print_result
         from aggrevated.cli.options import get_explicit_settings
         from aggrevated.training.evaluation import evaluate_run
         from aggrevated.training.run_folder import list_runs
 
-        how = replace(self.defaults, **get_explicit_settings(self, {"evaluation": self.defaults}))
-        how.check_values()
-        print_result(
-            [evaluate_run(run, how) for run in list_runs(self.run_folder, self.trust_code)], self.run_folder, self.json
-        )
+        settings = replace(self.defaults, **get_explicit_settings(self, {"evaluation": self.defaults}))
+        settings.check_values()
+        runs = list_runs(self.run_folder, self.trust_code)
+        print_result([evaluate_run(run, settings) for run in runs], self.run_folder, self.json)
 
 
 def find_folder_argument(words: Sequence[Path]) -> Path:
-    """The folder of a run, or of trials, among the words; if none is one, the first of them."""
+    """Return the first path that is a run folder; if none is, the first path."""
     from aggrevated.training.run_folder import GROUP_PATTERNS
 
-    found = (path for path in words for name in (".", *GROUP_PATTERNS) if any(path.glob(f"{name}/config.json")))
-    return next(found, words[0])
+    folders = (path for path in words for name in (".", *GROUP_PATTERNS) if any(path.glob(f"{name}/config.json")))
+    return next(folders, words[0])

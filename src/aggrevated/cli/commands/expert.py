@@ -12,7 +12,7 @@ from aggrevated.cli.options import File, Integer, Name, TaskName
 
 @dataclass(frozen=True)
 class List:
-    """The experts that come with the package, and how each was made.
+    """List the builtin experts and how each was trained.
 
     Try:
       aggrevated expert list
@@ -23,7 +23,7 @@ class List:
     """Print the cards as one JSON object."""
 
     def run(self) -> None:
-        """Print the cards."""
+        """Print the cards of the experts."""
         from aggrevated.cli.console import print_expert_cards
         from aggrevated.experts.loading import read_builtin_expert_cards
 
@@ -32,7 +32,7 @@ class List:
 
 @dataclass(frozen=True)
 class TrainExpert:
-    """Train a DQN or TRPO expert by the recipe of the shipped one, and choose a checkpoint by its return.
+    """Train a DQN or TRPO expert like the builtin one, and select its best checkpoint by the mean return.
 
     Try:
       aggrevated expert train cartpole
@@ -40,16 +40,16 @@ class TrainExpert:
     """
 
     task: Positional[TaskName]
-    """One that has an expert of its own, such as cartpole, acrobot, hopper or walker."""
+    """A task that has a builtin expert: cartpole, acrobot, hopper or walker."""
     seed: int = 0
-    """Of its training, and of the episodes that the checkpoint is chosen on."""
+    """Seed of the training and of the episodes that select the checkpoint."""
     out: File = None
-    """Where to write the expert; default: TASK-expert.safetensors."""
+    """File of the expert; default: TASK-expert.safetensors."""
     json: bool = False
     """Print the card as one JSON object."""
 
     def run(self) -> None:
-        """Train, write the expert, and print its card."""
+        """Train the expert, write it and print its card."""
         from aggrevated.cli.console import print_expert_cards, print_note
         from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import check_setting
@@ -64,11 +64,11 @@ class TrainExpert:
         task = find_task(self.task)
         if task.expert_recipe is None:
             raise UsageError(
-                f"no expert of its own was made for {task.name}; its world's is "
-                f"{task.problem.to_values().get('expert')}"
+                f"{task.name} has no recipe for an expert: it uses the expert "
+                f"{task.problem.to_values().get('expert')}; train that one"
             )
         path = self.out or Path(f"{task.name}-expert.safetensors")
-        with reraise_storage_errors(path):  # what cannot be written is known before the work
+        with reraise_storage_errors(path):  # a path that cannot be written fails before the training
             new = not path.exists()
             path.parent.mkdir(parents=True, exist_ok=True)
             path.open("ab").close()
@@ -86,7 +86,7 @@ class TrainExpert:
 
 @dataclass(frozen=True)
 class EvaluateExpert:
-    """Measure an expert's return.
+    """Measure the mean return of an expert.
 
     Try:
       aggrevated expert evaluate cartpole
@@ -94,20 +94,20 @@ class EvaluateExpert:
     """
 
     task: Positional[TaskName]
-    """One with a simulator, such as cartpole, acrobot, acrobot-partial, hopper or walker."""
+    """A control task: cartpole, acrobot, acrobot-partial, hopper or walker."""
     expert: Name = None
-    """A shipped expert's name, a .safetensors file, a Stable-Baselines3 .zip, or several; default: the task's own."""
+    """Builtin expert, .safetensors file, Stable-Baselines3 .zip, or several; default: that of the task."""
     episodes: int = 1000
-    """How many episodes."""
+    """Number of episodes."""
     horizon: Integer = None
-    """H, after how many steps an episode is cut; default: the task's."""
+    """H, the largest number of steps of an episode; default: that of the task."""
     seed: int = 1_000_000
-    """The seed of the episodes."""
+    """Seed of the episodes."""
     json: bool = False
     """Print the result as one JSON object."""
 
     def run(self) -> None:
-        """Evaluate, and print the result."""
+        """Evaluate the expert and print its mean return."""
         from aggrevated.cli.console import print_dict
         from aggrevated.config.resolver import apply_settings
         from aggrevated.core.rng import SeedPurpose, derive_seeds
@@ -118,20 +118,20 @@ class EvaluateExpert:
 
         task = find_task(self.task)
         FreshEpisodesSettings(self.episodes, self.seed).check_values()
-        given = {"expert": self.expert, "horizon": self.horizon}
-        world = require_control_problem(task.problem, "'expert evaluate'")
-        world = apply_settings(world, {name: value for name, value in given.items() if value is not None})
-        world.check_values()
-        check_enough_memory("episodes", self.episodes, world.horizon)
-        expert = world.loaded_expert
+        settings = {"expert": self.expert, "horizon": self.horizon}
+        problem = require_control_problem(task.problem, "'expert evaluate'")
+        problem = apply_settings(problem, {name: value for name, value in settings.items() if value is not None})
+        problem.check_values()
+        check_enough_memory("episodes", self.episodes, problem.horizon)
+        expert = problem.loaded_expert
         returns, steps = evaluate_returns(
-            expert, world.simulator, derive_seeds(self.seed, SeedPurpose.TEST, 0, self.episodes)
+            expert, problem.simulator, derive_seeds(self.seed, SeedPurpose.TEST, 0, self.episodes)
         )
         error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
-        asked = {"task": task.name, "expert": expert.name, "episodes": self.episodes, "horizon": world.horizon}
-        found = {"mean_return": float(returns.mean()), "standard_error": float(error)}
-        found |= {"diverged": self.episodes - len(returns), "simulator_steps": steps}
-        print_dict({**asked, "seed": self.seed, **found}, self.json)
+        facts = {"task": task.name, "expert": expert.name, "episodes": self.episodes, "horizon": problem.horizon}
+        facts |= {"seed": self.seed, "mean_return": float(returns.mean()), "standard_error": float(error)}
+        facts |= {"diverged": self.episodes - len(returns), "simulator_steps": steps}
+        print_dict(facts, self.json)
 
 
 Action = (
@@ -154,5 +154,5 @@ class ExpertCommand:
     action: Action
 
     def run(self) -> None:
-        """Do what was asked."""
+        """Run the subcommand."""
         self.action.run()

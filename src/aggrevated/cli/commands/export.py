@@ -1,4 +1,4 @@
-"""`aggrevated export`: the learned policy as files that need no run folder."""
+"""`aggrevated export`: the best policy as files that need no run folder."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,10 @@ FILE_SUFFIXES = {"out": ".safetensors", "onnx": ".onnx", "model_card": ".md"}
 
 @dataclass(frozen=True)
 class Export:
-    """Write the chosen policy as a file of its own, as ONNX, or what there is to say of it as a card.
+    """Write the best policy as one file, as ONNX, or as a model card.
 
-    'aggrevated.load' reads the first in Python, without the run folder; onnxruntime reads the second anywhere, against
-    which it is checked first. Of several trials it is the best on validation. Without options: p.safetensors and
-    card.md in the run folder.
+    'aggrevated.load_policy' reads the .safetensors file in Python. The ONNX file is compared with onnxruntime. Of
+    several trials, the best on validation is written. Without options, p.safetensors and card.md go to the run folder.
 
     Try:
       aggrevated export runs/cartpole-aggrevated-exponentiated
@@ -24,19 +23,19 @@ class Export:
 
     command = "export"
     run_folder: Positional[RunFolder]
-    """The folder that 'aggrevated train' made."""
+    """Run folder."""
     out: File = None
-    """Where the policy goes, a .safetensors file for 'aggrevated.load'."""
+    """Policy file for 'aggrevated.load_policy', .safetensors."""
     onnx: File = None
-    """Where the policy goes as ONNX, an .onnx file."""
+    """ONNX file, .onnx."""
     model_card: File = None
-    """Where its card goes, a .md file: what it is, from whom, how good, by which command."""
+    """Model card, .md: the policy, its expert, its return and the command that trains it again."""
     trust_code: Trust = False
     json: bool = False
-    """Print where they went as one JSON object."""
+    """Print the paths as one JSON object."""
 
     def run(self) -> None:
-        """Write what was asked for, and print where it is."""
+        """Write the files and print their paths."""
         from aggrevated.cli.console import print_dict, print_note
         from aggrevated.core.settings import check_setting
         from aggrevated.storage import JsonDict, write_atomically
@@ -61,7 +60,9 @@ class Export:
             difference = export_onnx(run.policy, wanted["onnx"], make_policy_metadata(run))
             facts |= {"onnx": str(wanted["onnx"]), "largest_difference": difference}
             if difference is None:
-                print_note("not checked against onnxruntime, which is not installed: pip install 'aggrevated[onnx]'")
+                print_note(
+                    "the ONNX file is not checked, since onnxruntime is not installed: pip install 'aggrevated[onnx]'"
+                )
         if wanted["model_card"] is not None:
             write_atomically(wanted["model_card"], make_model_card(run).encode())
             facts["model_card"] = str(wanted["model_card"])

@@ -1,11 +1,11 @@
-"""`aggrevated oracle-check`: the parser's dynamic oracles against brute force."""
+"""`aggrevated oracle-check`: compare the dynamic oracles of the parser with brute force."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class OracleCheck:
-    """Compare the exact cost-to-go of every transition with brute force, on every state that can be reached.
+    """Compare the cost-to-go of every transition with brute force, in every reachable state.
 
     Try:
       aggrevated oracle-check --trees 50
@@ -14,16 +14,16 @@ class OracleCheck:
 
     command = "oracle-check"
     trees: int = 500
-    """Random projective trees, for each transition system."""
+    """Number of random projective trees for each transition system."""
     symbols: int = 7
-    """The most symbols of a tree; the states grow threefold with each."""
+    """Largest number of symbols of a tree, 1 to 9; each more triples the states."""
     seed: int = 0
-    """Of the trees."""
+    """Seed of the trees."""
     json: bool = False
     """Print one JSON object per transition system, in a list."""
 
     def run(self) -> None:
-        """Check both systems; a mismatch is a failure."""
+        """Check both transition systems; fail if there is a mismatch."""
         from aggrevated.cli.console import print_note, print_table
         from aggrevated.core.errors import AggrevatedError
         from aggrevated.core.settings import SEED, at_least, check_setting
@@ -45,5 +45,5 @@ class OracleCheck:
         print_table(Table(results, closing=f"{wrong} mismatches"), self.json)
         if wrong:
             raise AggrevatedError(
-                f"the oracle and brute force differ in {wrong} places; this is a bug, please report it"
+                f"the oracle and brute force differ for {wrong} transitions; this is a bug, please report it"
             )

@@ -1,4 +1,4 @@
-"""`aggrevated resume`: go on with a run that was stopped."""
+"""`aggrevated resume`: continue a run that was stopped."""
 
 from dataclasses import dataclass, field
 
@@ -11,9 +11,9 @@ LIMIT_NAMES = ("iterations", "budget", "queries")
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on with a run from its last checkpoint. It ends with the same bits as if it had never stopped.
+    """Resume a run from its last checkpoint. It ends with the same bits as if it had not been stopped.
 
-    A folder that 'aggrevated sweep' made goes on with its trials, to the same ones and to the same best.
+    A sweep is resumed, too: it makes the same trials as if it had not been stopped.
 
     Try:
       aggrevated resume runs/cartpole-aggrevated-natural
@@ -23,22 +23,22 @@ class Resume:
 
     command = "resume"
     run_folder: Positional[RunFolder]
-    """The folder that 'aggrevated train' made, of one run or of several trials; or that of a sweep."""
+    """Folder of a run, of several trials, or of a sweep."""
     iterations: Integer = None
-    """Go on to this many iterations, more than were asked for at first."""
+    """New number of iterations, in all; more than before."""
     budget: Integer = None
-    """Go on until this many simulator steps are spent in all, more than before."""
+    """New limit on simulator steps, in all; more than before."""
     queries: Integer = None
-    """Go on until the oracle was asked this often in all, more than before."""
+    """New limit on oracle queries, in all; more than before."""
     ignore_numerics: bool = False
-    """Go on even where this machine or its packages compute other bits than those that began the run."""
+    """Resume even if this machine or its packages compute other bits than those that began the run."""
     trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
-    where: EngineOptions = field(default_factory=EngineOptions)
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
 
     def run(self) -> None:
-        """Resume, and print the result."""
+        """Resume the runs and print their results."""
         from aggrevated.cli.console import print_result
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.core.settings import to_flag
@@ -50,24 +50,27 @@ class Resume:
             return
         more = {name: getattr(self, name) for name in LIMIT_NAMES}
         runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust_code)]
-        asked = "".join(f" {to_flag(name)} {value}" for name, value in more.items() if value is not None)
-        with self.where.build(len(runs)) as engine, print_resume_hint_on_interrupt(f"{self.run_folder}{asked}"):
-            results = run_all(runs, engine, self.ignore_numerics, log=self.where.log)
+        options = "".join(f" {to_flag(name)} {value}" for name, value in more.items() if value is not None)
+        with (
+            self.engine_options.build(len(runs)) as engine,
+            print_resume_hint_on_interrupt(f"{self.run_folder}{options}"),
+        ):
+            results = run_all(runs, engine, self.ignore_numerics, log=self.engine_options.log)
         print_result(results, self.run_folder, self.json)
 
     def _resume_sweep(self) -> None:
-        """Make the trials that are missing, and print the best."""
+        """Make the missing trials and print the best."""
         from aggrevated.cli.commands.sweep import run_sweep_to_end
         from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import to_flag
         from aggrevated.sweeps.sweep import Sweep
 
         for name in (name for name in LIMIT_NAMES if getattr(self, name) is not None):
-            more = "more trials are 'aggrevated sweep' again, with more --trials"
+            more = "for more trials, repeat 'aggrevated sweep' with more --trials"
             raise UsageError(f"{to_flag(name)} has no effect on {self.run_folder}, which is a sweep; {more}")
         run_sweep_to_end(
             Sweep.open(self.run_folder, self.ignore_numerics, self.trust_code),
             self.json,
-            self.where,
+            self.engine_options,
             self.ignore_numerics,
         )

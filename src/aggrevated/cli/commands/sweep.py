@@ -1,4 +1,4 @@
-"""`aggrevated sweep`: find good settings. Its options are those of `train`, to be fixed or to be varied."""
+"""`aggrevated sweep`: find good settings. Its options are those of `train`, fixed or varied."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +13,9 @@ from aggrevated.cli.commands.train import (
     add_task_list,
     check_task_first,
     find_task_argument,
+    make_option_defaults,
     make_option_groups,
     select_from_arguments,
-    shown_config,
 )
 from aggrevated.cli.options import EngineOptions, Folder, Integer, Name, TaskName
 from aggrevated.methods import METHODS
@@ -29,15 +29,19 @@ if TYPE_CHECKING:
     from aggrevated.sweeps.sweep import Sweep
     from aggrevated.training.run_folder import Run
 
+MAIN_OPTIONS = (  # those that --help lists
+    "task", "vary", "expert", "method", "search", "trials", "seeds", "iterations", "budget", "workers", "out",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """Try many settings, with several seeds each, and say which are best on validation.
+    """Try many settings, with several seeds each, and report which are best on validation.
 
-    What varies is a range, NAME=LOW..HIGH or NAME=LOW..HIGH:log, or choices, NAME=a,b,c; names are those of the
-    options of 'aggrevated train TASK'. All that does not vary can be fixed by these options. What has no effect
-    beside some choice is left out there. Stopped and started again with the same --out, it goes on where it was,
-    and with more --trials it goes on further. It needs Optuna: pip install 'aggrevated[optuna]'.
+    A setting varies over a range, NAME=LOW..HIGH or NAME=LOW..HIGH:log, or over choices, NAME=a,b,c. The names are
+    those of the options of 'aggrevated train TASK', which also fix the settings that do not vary. A setting that has
+    no effect with some choice is left out there. Repeat the command with its --out to resume a sweep,
+    and with more --trials to extend it. Sweeps need Optuna: pip install 'aggrevated[optuna]'.
 
     Try:
       aggrevated sweep hopper --vary update=regular,exponentiated --vary learning-rate=1e-4..1e-1:log
@@ -47,78 +51,80 @@ class SweepCommand:
 
     command = "sweep"
     task: Positional[TaskName]
-    """What to learn."""
+    """Task to train."""
     vary: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="NAME=VALUES", help_behavior_hint="")] = ()
-    """What varies, for each setting: NAME=LOW..HIGH[:log], NAME=a,b,c; in a grid NAME=LOW..HIGH[:log]:POINTS."""
+    """Setting to vary: NAME=LOW..HIGH[:log] or NAME=a,b,c; in a grid NAME=LOW..HIGH[:log]:POINTS. May be repeated."""
     method: Annotated[str, arg(help=f"{', '.join(METHODS)}, or one that an installed package offers.")] = "aggrevated"
     search: Name = None
-    """grid (all combinations) or tpe (Optuna's); default: grid for points or few choices, else tpe."""
+    """grid (all combinations) or tpe (Optuna's sampler); default: grid for points or few choices, else tpe."""
     trials: Integer = None
-    """How many settings are tried; default: 64, or all of a grid."""
+    """Number of trials; default: 64, or all of a grid."""
     seeds: int = 3
-    """How many runs each trial has: those with --seed, --seed + 1 and so on."""
+    """Number of runs per trial, with the seeds --seed, --seed + 1, …"""
     sampler_seed: int = 0
-    """Which trials tpe comes up with."""
+    """Seed of the sampler tpe."""
     out: Folder = None
-    """Where trials, table and figure go; default: runs/sweep-TASK."""
+    """Folder of the sweep; default: runs/sweep-TASK."""
     json: bool = False
     """Print all trials as one JSON object."""
-    where: EngineOptions = field(default_factory=EngineOptions)
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
 
     selections: ClassVar[Any] = ()  # the Selections of the task among the arguments, for all choices that vary
 
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
-        """Return the command with the options of the task in the arguments, and these as it takes them."""
+        """Return the command with the options of the task among the arguments, and the arguments that it takes."""
         task = find_task_argument(arguments)
         if task is None:
             return add_task_list(cls), list(arguments)
-        from aggrevated.cli.options import normalize_flags, specialize_command
+        from aggrevated.cli.options import normalize_flags, specialize_command, specialize_help
 
         selections = list_selections(task, arguments)
-        configs = [shown_config(one, arguments) for one in selections]
-        pieces = [piece for config in configs for piece in config.components.values()]
+        configs = [make_option_defaults(one, arguments) for one in selections]
+        components = [component for config in configs for component in config.components.values()]
         command = specialize_command(cls, make_option_groups(configs, cls, arguments), selections=selections)
-        return command, normalize_flags(arguments, pieces)
+        return specialize_help(command, normalize_flags(arguments, components), MAIN_OPTIONS)
 
     def run(self) -> None:
-        """Make the trials that are missing, and print the best."""
+        """Make the missing trials and print the best."""
         from aggrevated.sweeps.sweep import create_or_open_sweep
         from aggrevated.training.run_folder import to_file_name
 
         check_task_first(self.command, self.task, next(iter(self.selections), None))
-        self.where.check(runs=2)
+        self.engine_options.check(runs=2)
         folder = self.out or Path("runs") / to_file_name(f"sweep-{self.task}")
-        run_sweep_to_end(create_or_open_sweep(folder, self.build_request(folder)), self.json, self.where)
+        run_sweep_to_end(create_or_open_sweep(folder, self.build_request(folder)), self.json, self.engine_options)
 
     def build_request(self, folder: Path) -> "SweepRequest":
-        """Return what is asked for; what is left open is as in the folder's sweep, if it varies the same."""
+        """Return the request; options that are not set are those of the sweep in the folder, if it varies the same."""
         from aggrevated.sweeps.request import TRIALS, SweepRequest, choose_search
         from aggrevated.sweeps.search_space import parse_variations
         from aggrevated.sweeps.sweep import RECORD, Sweep
 
         varied = parse_variations(self.vary, self.selections[0].config.task, self.method)
-        then = Sweep.open(folder).asked if (folder / RECORD).is_file() else None
-        then = then if then and then.varied == varied else None
-        search = self.search or (then.search if then else choose_search(varied, self.trials))
+        previous = Sweep.open(folder).asked if (folder / RECORD).is_file() else None
+        previous = previous if previous and previous.varied == varied else None
+        search = self.search or (previous.search if previous else choose_search(varied, self.trials))
         sizes = (TRIALS if self.trials is None else self.trials, self.seeds, self.sampler_seed)
-        now = SweepRequest(self.task, self.method, varied, self.get_fixed_settings(), search, *sizes, trust_code=True)
-        now.check()
-        most = len(now.grid) if search == "grid" else None
-        trials = self.trials or (then.trials if then else most or TRIALS)
-        return replace(now, trials=min(trials, most or trials))
+        request = SweepRequest(
+            self.task, self.method, varied, self.get_fixed_settings(), search, *sizes, trust_code=True
+        )
+        request.check()
+        combinations = len(request.grid) if search == "grid" else None
+        trials = self.trials or (previous.trials if previous else combinations or TRIALS)
+        return replace(request, trials=min(trials, combinations or trials))
 
     def get_fixed_settings(self) -> dict[str, Any]:
-        """Return the settings that were given."""
+        """Return the explicit settings."""
         from aggrevated.cli.options import get_explicit_settings
         from aggrevated.sweeps.search_space import resolve_setting_path
 
-        chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
-        found = {name: value for name, value in chosen.items() if value is not None}
+        choices = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
+        settings = {name: value for name, value in choices.items() if value is not None}
         for selection in self.selections:
-            found |= get_explicit_settings(self, selection.config.components)
+            settings |= get_explicit_settings(self, selection.config.components)
         task = self.selections[0].config.task
-        return {name: resolve_setting_path(task, name, value) for name, value in found.items()}
+        return {name: resolve_setting_path(task, name, value) for name, value in settings.items()}
 
 
 def list_selections(task: str, arguments: Sequence[str]) -> list["Selection"]:
@@ -127,27 +133,27 @@ def list_selections(task: str, arguments: Sequence[str]) -> list["Selection"]:
     from aggrevated.core.errors import UsageError
     from aggrevated.core.settings import to_flag
 
-    found = []
-    faults = []
+    selections = []
+    errors = []
     varied = dict(word.split("=", 1) for word in list_option_values("vary", arguments) if "=" in word)
     names = [name for name in ("method", *COMPONENT_HELP) if name in varied]
-    for some in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
+    for words in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
         try:
-            found.append(select_from_arguments(task, [*arguments, *some]))
+            selections.append(select_from_arguments(task, [*arguments, *words]))
         except UsageError as error:
-            faults.append(error)
-    if not found:
-        raise faults[0]
-    return found
+            errors.append(error)
+    if not selections:
+        raise errors[0]
+    return selections
 
 
 def run_sweep_to_end(
     sweep: "Sweep",
     json: bool,
-    where: EngineOptions,
+    engine_options: EngineOptions,
     ignore_numerics: bool = False,
 ) -> None:
-    """Make the trials that are missing, write the report, and print it."""
+    """Make the missing trials, write the report and print it."""
     from aggrevated.cli.console import print_note, print_table
     from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
     from aggrevated.core.errors import AggrevatedError
@@ -158,12 +164,12 @@ def run_sweep_to_end(
     problem = asked.task_spec.problem
     print_note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
     runs_at_once = asked.seeds * min(asked.trials, TRIALS_PER_ROUND)
-    with where.build(runs_at_once) as engine, print_resume_hint_on_interrupt(sweep.folder):
+    with engine_options.build(runs_at_once) as engine, print_resume_hint_on_interrupt(sweep.folder):
 
         def run_trials(runs: Sequence["Run"], failed: FailureCallback) -> None:
-            run_all(runs, engine, ignore_numerics, failed, where.log)
+            run_all(runs, engine, ignore_numerics, failed, engine_options.log)
 
-        def show(study: "Study", new: Sequence["FrozenTrial"]) -> None:
+        def print_progress(study: "Study", new: Sequence["FrozenTrial"]) -> None:
             for trial in (trial for trial in new if trial.value is None):
                 print_note(f"trial {trial.number:03d} failed: {trial.user_attrs['failed']}")
             words = "all failed so far"
@@ -172,7 +178,7 @@ def run_sweep_to_end(
                 words = f"best so far trial {best.number:03d}, {value}"
             print_note(f"{len(study.trials)}/{asked.trials} trials: {words}")
 
-        study = sweep.run(run_trials, show)
+        study = sweep.run(run_trials, print_progress)
     facts = describe_sweep(sweep, study)
     if facts["best"] is None:
         trials = facts["trials"]

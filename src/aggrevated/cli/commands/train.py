@@ -1,4 +1,4 @@
-"""`aggrevated train`: learn a policy. Its options are those of the pieces that the task and the choices come to."""
+"""`aggrevated train`: train a policy. Its options are the settings of the components that the arguments choose."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
@@ -17,23 +17,25 @@ if TYPE_CHECKING:
     from aggrevated.tasks import Task
 
 T = TypeVar("T")
-HELP_FLAGS = {"-h", "--help"}
+MAIN_OPTIONS = (  # those that --help lists
+    "task", "expert", "method", "update", "policy", "seed", "iterations", "budget", "trials", "workers", "out",
+)  # fmt: skip
 COMPONENT_HELP = {
-    "policy": "The kind of policy",
-    "update": "How it is stepped (line 7)",
-    "oracle": "How the expert is asked for Q* (line 6)",
-    "reinforcement": "What follows the imitation (line 6)",
-    "gradient": "Of which loss (line 6)",
-    "start": "What comes before iteration 1 (line 2)",
+    "policy": "Network of the policy",
+    "update": "Update of the policy (line 7)",
+    "oracle": "Oracle that computes the cost-to-go (line 6)",
+    "reinforcement": "Reinforcement learning after the imitation (line 6)",
+    "gradient": "Loss whose gradient is followed (line 6)",
+    "start": "Start of the policy before iteration 1 (line 2)",
 }
 
 
 @dataclass(frozen=True)
 class Train:
-    """Learn a policy for a task from its expert, and leave a run folder with the policy, metrics and a curve.
+    """Train a policy for a task from its expert. The run folder holds the policy, metrics, checkpoints and a curve.
 
-    A task is one of those below, any environment of Gymnasium by its id, or module:attribute of what makes one; the
-    latter two need an --expert. 'aggrevated train TASK --help' shows all settings of a task, with their defaults.
+    TASK is the name of a task, the id of a Gymnasium environment, or module:attribute of a function that makes an
+    environment. The latter two need --expert. 'aggrevated train TASK --help-all' lists all settings of a task.
 
     Try:
       aggrevated train LunarLander-v3 --expert ppo.zip
@@ -49,14 +51,14 @@ class Train:
 
     command = "train"
     task: Annotated[Positional[str], arg(metavar="TASK", help_behavior_hint="")] = ""
-    """What to learn."""
-    method: Annotated[str, arg(help=f"{', '.join(METHODS)}, or one that an installed package offers.")] = "aggrevated"
+    """Task to train."""
+    method: Annotated[str, arg(help=f"Method: {', '.join(METHODS)}, or one of an installed package.")] = "aggrevated"
     trials: int = 1
-    """How many independent runs, in subfolders of the run folder."""
+    """Number of independent runs, in subfolders of the run folder; trial i has seed + i."""
     config: Folder = None
-    """Instead of TASK: the config.json of another run, copied or edited, whose settings are the defaults here."""
+    """A config.json instead of TASK; its settings are the defaults."""
     out: Folder = None
-    """The run folder; default: a new one in runs/."""
+    """Run folder; default: a new one in runs/."""
     trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
@@ -68,7 +70,7 @@ class Train:
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """Return the command with the options of the task among the arguments, and the arguments that it takes."""
-        from aggrevated.cli.options import find_option_value, normalize_flags, specialize_command
+        from aggrevated.cli.options import find_option_value, normalize_flags, specialize_command, specialize_help
 
         file = find_option_value("config", arguments)
         task = find_task_argument(arguments)
@@ -77,15 +79,15 @@ class Train:
             attributes: dict[str, Any] = {"file_config": config}
         elif task is not None:
             selection = select_from_arguments(task, arguments)
-            config = shown_config(selection, arguments)
+            config = make_option_defaults(selection, arguments)
             attributes = {"selection": selection}
         else:
-            return add_task_list(cls), list(arguments)
+            return specialize_help(add_task_list(cls), arguments, MAIN_OPTIONS)
         command = specialize_command(cls, make_option_groups([config], cls, arguments), **attributes)
-        return command, normalize_flags(arguments, config.components.values())
+        return specialize_help(command, normalize_flags(arguments, config.components.values()), MAIN_OPTIONS)
 
     def run(self) -> None:
-        """Train, and print the result."""
+        """Train the policy and print the result."""
         from aggrevated.cli.console import print_note, print_result
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.config.summary import describe_config
@@ -122,7 +124,7 @@ class Train:
 
 
 def load_config(file: Path, arguments: Sequence[str]) -> "Config":
-    """The config in a file, sealed or not; a `UsageError` for what cannot be said besides."""
+    """Return the config of a file, checksummed or not; raise a `UsageError` if the arguments choose components, too."""
     from aggrevated.cli.options import find_option_value
     from aggrevated.config.resolver import config_from_dict
     from aggrevated.core.errors import UsageError
@@ -132,11 +134,11 @@ def load_config(file: Path, arguments: Sequence[str]) -> "Config":
 
     for name in ("method", *COMPONENT_HELP):
         if find_option_value(name, arguments) is not None:
-            raise UsageError(f"{to_flag(name)} cannot be changed beside --config; change it in {file}, or leave it out")
+            raise UsageError(f"{to_flag(name)} cannot be combined with --config: change it in {file}, or leave it out")
     facts = read_json(file)
     facts.pop(CHECKSUM_KEY, None)
     if set(facts) == {"trials", "config"}:
-        raise UsageError(f"{file} is of several trials; give the config.json of one of them")
+        raise UsageError(f"{file} describes several trials: give the config.json of one trial")
     return config_from_dict(facts, file, trust_code=to_flag("trust_code") in arguments)
 
 
@@ -152,8 +154,9 @@ def select_from_arguments(task_name: str, arguments: Sequence[str]) -> "Selectio
     return select_components(task, find_option_value("method", arguments) or "aggrevated", explicit)
 
 
-def shown_config(selection: "Selection", arguments: Sequence[str]) -> "Config":
-    """Return the components whose settings become options; for --help with all defaults filled in."""
+def make_option_defaults(selection: "Selection", arguments: Sequence[str]) -> "Config":
+    """Return the config whose settings become the options, for --help with all defaults filled in."""
+    from aggrevated.cli.options import HELP_FLAGS
     from aggrevated.config.resolver import fill_defaults
 
     return fill_defaults(selection.config, ()) if HELP_FLAGS & {*arguments} else selection.config
@@ -169,23 +172,23 @@ def fill_selection(command: Any, task: str, selection: "Selection | None") -> "C
 
 
 def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
-    """Those of the world's settings that decide which pieces suit it, as far as they are given."""
+    """Return the settings among the arguments that decide which components fit the problem."""
     from aggrevated.cli.options import find_option_value, list_option_words
     from aggrevated.core.settings import get_declared_settings, parse_value
 
     kinds = get_type_hints(type(task.problem))
-    found = {}
+    settings = {}
     for name in (name for name in task.problem.selection_settings if find_option_value(name, arguments) is not None):
         assert name in get_declared_settings(type(task.problem))
-        found[name] = parse_value(name, " ".join(list_option_words(name, arguments)), kinds[name])
-    return found
+        settings[name] = parse_value(name, " ".join(list_option_words(name, arguments)), kinds[name])
+    return settings
 
 
 def find_task_argument(arguments: Sequence[str]) -> str | None:
-    """The task among the arguments: the first if it is no option, else whatever is called like one."""
+    """Return the task among the arguments: the first word, or else the first word that is the name of a task."""
     from aggrevated.core.registry import list_task_names
 
-    first = [word for word in arguments[1:2] if not word.startswith("-")]  # there it is meant to be a task
+    first = [word for word in arguments[1:2] if not word.startswith("-")]
     return next(iter(first or [word for word in arguments[1:] if word in list_task_names()]), None)
 
 
@@ -195,7 +198,7 @@ def check_task_first(command: str, task: str, selection: "Selection | None") -> 
     from aggrevated.tasks import find_task
 
     if not task:
-        raise UsageError(f"give a TASK: 'aggrevated {command} --help' lists them")
+        raise UsageError(f"TASK is missing: 'aggrevated {command} --help' lists the tasks")
     if selection is None or selection.config.task.name != task:
         find_task(task)
         raise UsageError(f"give the task before its options: aggrevated {command} {task} ...")
@@ -203,7 +206,7 @@ def check_task_first(command: str, task: str, selection: "Selection | None") -> 
 
 
 def add_task_list(command: type[T]) -> type[T]:
-    """The command without a task, whose help lists them."""
+    """Return the command without a task; its help lists the tasks."""
     from aggrevated.core.registry import list_task_names
 
     listed = make_dataclass(command.__name__, [], bases=(command,), frozen=True)
@@ -212,31 +215,31 @@ def add_task_list(command: type[T]) -> type[T]:
 
 
 def make_option_groups(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
-    """The options of all pieces of these configs by their places; a `UsageError` for one that none of them has."""
+    """Return the options of all components by slot; raise a `UsageError` for an argument that none of them has."""
     from aggrevated.cli.options import iter_unknown_options, make_option_group
     from aggrevated.config.resolver import raise_unused_setting
 
     settings = {name for config in configs for name in config.settings}
-    own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "version"}
+    own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "help_all", "version"}
     for name in iter_unknown_options(arguments, {*settings, *COMPONENT_HELP, *own}):
         raise_unused_setting(configs[0], name)
     groups = {"choice": make_component_options(configs[0])}
-    for place in configs[0].components:
-        pieces = {config.components[place].name: config.components[place] for config in reversed(configs)}
-        if any(piece.to_values() for piece in pieces.values()):
-            groups[place] = make_option_group(place, *reversed(pieces.values()))
+    for slot in configs[0].components:
+        components = {config.components[slot].name: config.components[slot] for config in reversed(configs)}
+        if any(component.to_values() for component in components.values()):
+            groups[slot] = make_option_group(slot, *reversed(components.values()))
     return groups
 
 
 def make_component_options(config: "Config") -> type:
-    """The options that choose the pieces, each with the names that there are."""
+    """Return the options that choose the components."""
     from aggrevated.config.resolver import OPTION_NAMES, list_component_names
 
     fields: list[Any] = []
-    for place, name in OPTION_NAMES.items():
-        words = f"{COMPONENT_HELP[name]}: {', '.join(list_component_names(config.task, place))}."
-        described = arg(help=words, metavar="NAME", help_behavior_hint=f"(default: {getattr(config, place).name})")
+    for slot, name in OPTION_NAMES.items():
+        words = f"{COMPONENT_HELP[name]}: {', '.join(list_component_names(config.task, slot))}."
+        described = arg(help=words, metavar="NAME", help_behavior_hint=f"(default: {getattr(config, slot).name})")
         fields.append((name, Annotated[str | None, described], field(default=None)))
     made = make_dataclass("ChoiceOptions", fields, frozen=True)
-    made.__doc__ = "The pieces of the run; the groups below have the settings of those that are chosen."
+    made.__doc__ = "Components of the run. The groups below hold their settings."
     return made

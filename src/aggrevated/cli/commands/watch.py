@@ -1,4 +1,4 @@
-"""`aggrevated watch`: see what was learned."""
+"""`aggrevated watch`: an animation of the best policy."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from aggrevated.cli.options import File, RunFolder, Trust
 
 @dataclass(frozen=True)
 class Watch:
-    """Make an animated GIF of the learned policy beside its expert, from the same start.
+    """Write an animated GIF of the best policy and its expert, side by side, from the same start state.
 
     Try:
       aggrevated watch runs/cartpole-aggrevated-natural
@@ -18,17 +18,17 @@ class Watch:
 
     command = "watch"
     run_folder: Positional[RunFolder]
-    """The folder that 'aggrevated train' made."""
+    """Run folder."""
     seed: int = 0
-    """Which episode."""
+    """Seed of the episode."""
     out: File = None
-    """Where the GIF goes; default: watch.gif in the run folder."""
+    """GIF file; default: watch.gif in the run folder."""
     trust_code: Trust = False
     json: bool = False
-    """Print where it went, and both returns, as one JSON object."""
+    """Print the path and both returns as one JSON object."""
 
     def run(self) -> None:
-        """Roll out both, and draw."""
+        """Roll out policy and expert, and write the GIF."""
         from aggrevated.cli.console import print_dict
         from aggrevated.core.settings import SEED, check_setting
         from aggrevated.reports.replay import write_replay_gif
