@@ -49,13 +49,13 @@ def test_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
 @pytest.mark.parametrize(
     ("varied", "given", "words"),
     [
-        ((), {}, "nothing varies; say what does, for example --vary"),
-        ((RATES,), {"update": "natural"}, "--learning-rate has no effect on the update natural: it is of --update"),
+        ((), {}, "no setting varies; add one, for example --vary"),
+        ((RATES,), {"update": "natural"}, "--learning-rate has no effect on the update natural: it belongs to --update"),
         ((RATES, "update=natural,exponentiated"), {}, "--learning-rate has no effect on the update natural"),
         ((RATES, UPDATES), {"delta_kl": 0.1}, "--delta-kl has no effect on the update regular"),
         ((UPDATES,), {"update": "natural"}, "--update is both varied and fixed; leave one of them out"),
         (("method=dagger,sl",), {"method": "lols"}, "--method is both varied and fixed; leave one of them out"),
-        (("seed=1,2",), {}, "--seed does not vary: every trial has as many seeds as --seeds says; leave it out"),
+        (("seed=1,2",), {}, "--seed cannot vary: every trial runs as many seeds as --seeds says; leave it out"),
         (("horizon=100,200",), {}, "--horizon is both varied and fixed"),
         (("learning-rate=-1..1:2",), {"update": "regular"}, "--learning-rate is -1.0, but must be a positive number"),
         (("alpha-start=0,1,2",), {}, "--alpha-start is 2.0, but must be between 0 and 1"),
@@ -89,7 +89,7 @@ def test_request_that_is_not_possible_is_refused_in_a_sentence(
 def test_setting_that_decides_what_is_measured_does_not_vary() -> None:
     asked = make_request("horizon=100,200")
     fixed = {name: value for name, value in asked.fixed.items() if name != "horizon"}
-    with pytest.raises(UsageError, match="--horizon does not vary: it decides what is measured, not how well; fix it"):
+    with pytest.raises(UsageError, match="--horizon cannot vary: it changes what the score measures; fix it"):
         SweepRequest(asked.task, asked.method, asked.varied, fixed, "grid", 2).check()
 
 
@@ -111,7 +111,7 @@ def test_request_is_read_as_it_was_written() -> None:
     asked = make_request("learning-rate=1e-4..1e-1:log:3", UPDATES, "hidden=16,64 32", seeds=2, critic_hidden=(8,))
     assert SweepRequest.from_dict(asked.to_dict(), "sweep.json") == asked
     for broken in ({}, asked.to_dict() | {"varied": ["nothing"]}, asked.to_dict() | {"task": "cartpoll"}):
-        with pytest.raises(DataError, match=r"sweep\.json does not say what was asked"):
+        with pytest.raises(DataError, match=r"sweep\.json does not hold the request of a sweep"):
             SweepRequest.from_dict(broken, "sweep.json")
 
 

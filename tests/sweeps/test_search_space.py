@@ -97,7 +97,7 @@ def test_variation_that_is_not_possible_is_refused_in_a_sentence(word: str, word
 
 
 def test_setting_varies_once() -> None:
-    with pytest.raises(UsageError, match="--alpha-start is varied twice; say all its values in one --vary"):
+    with pytest.raises(UsageError, match="--alpha-start is varied twice; give all its values in one --vary"):
         parse_variations(["alpha-start=0,1", "alpha-start=0..1"], CARTPOLE, "aggrevated")
 
 

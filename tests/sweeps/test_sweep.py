@@ -220,7 +220,7 @@ def test_error_that_is_not_the_trials_fault_stops_the_sweep(tmp_path: Path, erro
         (make_request(UPDATES, sampler_seed=3), "with sampler seed 0, not 3"),
         (make_request(UPDATES, alpha_start=0.5), "with fixed iterations 2"),
         (make_request(UPDATES, method="loki"), "with method aggrevated, not loki"),
-        (make_request(UPDATES, trials=1), "of 2 trials, more than the 1 asked for now; leave --trials out"),
+        (make_request(UPDATES, trials=1), "of 2 trials, more than the 1 requested now; leave --trials out"),
     ],
 )
 def test_another_request_in_the_same_folder_is_refused(tmp_path: Path, other: SweepRequest, words: str) -> None:
@@ -311,7 +311,7 @@ def test_hostile_journal_is_refused_in_a_sentence_with_a_remedy_that_works(
     with pytest.raises(DataError) as caught:
         run_to_end(Sweep.open(tmp_path))
     assert f"{path} does not hold the trials of this sweep" in str(caught.value) and "\n" not in str(caught.value)
-    assert f"remove it, and 'aggrevated resume {tmp_path}' makes it again from its runs" in str(caught.value)
+    assert f"remove it and run 'aggrevated resume {tmp_path}', which restores it from the runs" in str(caught.value)
     path.unlink()
     assert facts_of(run_to_end(Sweep.open(tmp_path), stopped_after(0))) == facts_of(expected)
 

@@ -1,4 +1,4 @@
-"""Many runs, to find good settings with Optuna: what varies, what was asked, and the sweep's folder."""
+"""Sweeps: search for good settings by many runs, with Optuna."""
 
 from aggrevated.core.errors import UsageError
 

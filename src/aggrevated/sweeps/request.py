@@ -1,4 +1,4 @@
-"""What a sweep is asked to do, and what that comes to for one trial: a config, and a command."""
+"""Request of a sweep: what varies, what is fixed, and the config and command of each trial."""
 
 from __future__ import annotations
 
@@ -21,15 +21,28 @@ from aggrevated.sweeps.search_space import Variation, parse_variations
 from aggrevated.tasks import Task, find_task
 
 SEARCHES = ("grid", "tpe")
-USUAL_METHOD = "aggrevated"
-TRIALS = 64  # of tpe, unless --trials says otherwise
+DEFAULT_METHOD = "aggrevated"
+TRIALS = 64  # default of --trials for tpe
 MAX_COMBINATIONS = 10_000  # of a grid
-Params = Mapping[str, Any]  # Optuna's parameters of a trial: numbers, and choices by their words
+Params = Mapping[str, Any]  # Optuna's parameters of a trial: numbers, and choices as text
 
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """The task and its method, what varies and what is fixed, how trials are searched for, and how many."""
+    """Request of a sweep.
+
+    Args:
+        task: Name of the task.
+        method: Name of the method.
+        varied: Settings that vary.
+        fixed: Settings that do not vary, by name.
+        search: "grid" or "tpe".
+        trials: Number of trials.
+        seeds: Runs per trial, with seeds from that of the config on.
+        sampler_seed: Seed of Optuna's sampler.
+        trust_code: Allow the import of Python code that the task names.
+        effects: Cache of `select_effective_params`.
+    """
 
     task: str
     method: str
@@ -39,143 +52,155 @@ class SweepRequest:
     trials: int
     seeds: int = 1
     sampler_seed: int = 0
-    trust_code: bool = field(default=False, compare=False)  # whether code that the task names may be imported
-    effects: dict[object, set[str]] = field(default_factory=dict, compare=False, repr=False)  # a cache
+    trust_code: bool = field(default=False, compare=False)
+    effects: dict[object, set[str]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def from_dict(cls, facts: JsonDict, source: object, trust_code: bool = False) -> SweepRequest:
-        """Return what `to_dict` gave; a `DataError` that names the source if it is not a request."""
+    def from_dict(cls, values: JsonDict, source: object, trust_code: bool = False) -> SweepRequest:
+        """Return the request of a dictionary that `to_dict` returned.
+
+        Args:
+            values: The dictionary.
+            source: Its file, which errors name.
+            trust_code: Allow the import of Python code that the task names.
+
+        Raises:
+            DataError: The dictionary is not a request.
+        """
         try:
-            own = {one.name: facts[one.name] for one in fields(cls) if one.compare}
-            own["varied"] = parse_variations(own["varied"], find_task(own["task"], trust_code), own["method"])
-            own["fixed"] = {name: tuple(v) if isinstance(v, list) else v for name, v in own["fixed"].items()}
+            arguments = {one.name: values[one.name] for one in fields(cls) if one.compare}
+            task = find_task(arguments["task"], trust_code)
+            arguments["varied"] = parse_variations(arguments["varied"], task, arguments["method"])
+            fixed = arguments["fixed"].items()
+            arguments["fixed"] = {name: tuple(v) if isinstance(v, list) else v for name, v in fixed}
         except (KeyError, AttributeError, TypeError, UsageError) as error:
-            what = f"{source} does not say what was asked ({error})"
-            raise DataError(f"{what}; restore it, or begin anew") from error
-        return cls(**own, trust_code=trust_code)
+            message = f"{source} does not hold the request of a sweep ({error})"
+            raise DataError(f"{message}; restore it, or start a new sweep with another --out") from error
+        return cls(**arguments, trust_code=trust_code)
 
     def to_dict(self) -> JsonDict:
-        """Return it for sweep.json."""
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
-        return own | {"varied": [str(one) for one in self.varied]}
+        """Return the request for sweep.json."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
+        return values | {"varied": [str(variation) for variation in self.varied]}
 
     @cached_property
     def task_spec(self) -> Task:
-        """The task itself."""
+        """Task of the sweep."""
         return find_task(self.task, self.trust_code)
 
     @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
         """Optuna's distributions, by parameter."""
-        return {one.label: one.distribution for one in self.varied}
+        return {variation.label: variation.distribution for variation in self.varied}
 
     @cached_property
     def grid(self) -> list[dict[str, Any]]:
-        """The parameters of all combinations, the last setting fastest, each effective one once."""
+        """Parameters of all combinations, the last setting fastest; equivalent combinations appear once."""
         if (count := count_combinations(self.varied)) > MAX_COMBINATIONS:
-            fewer = "give fewer points, or choose --search tpe"
-            raise UsageError(f"the grid has {count:,} combinations; {fewer}")
-        every = product(*([(one.label, point) for point in one.points] for one in self.varied))
-        effective = (tuple(self.select_effective_params(dict(some)).items()) for some in every)
-        return [dict(one) for one in dict.fromkeys(effective)]
+            remedy = "give fewer points, or choose --search tpe"
+            raise UsageError(f"the grid has {count:,} combinations; {remedy}")
+        combinations = product(*([(one.label, point) for point in one.points] for one in self.varied))
+        effective = (tuple(self.select_effective_params(dict(items)).items()) for items in combinations)
+        return [dict(items) for items in dict.fromkeys(effective)]
 
     def to_settings(self, params: Params) -> dict[str, Any]:
-        """Return the settings that Optuna's parameters stand for."""
+        """Return the settings of Optuna's parameters."""
         return {one.name: one.to_value(params[one.label]) for one in self.varied if one.label in params}
 
     def select_effective_params(self, params: Params) -> dict[str, Any]:
-        """Return the parameters that have an effect beside the others; all, if they cannot be together.
+        """Return the parameters that have an effect together with the others; all if they cannot be combined.
 
-        Which have one depends on choices by name, never on numbers: it is worked out once for each of these.
+        The effect of a parameter depends on choices by name, never on numbers, so it is cached by these choices.
         """
         settings = self.to_settings(params)
-        by_name = tuple(one for one in settings.items() if isinstance(one[1], str | bool))
-        if by_name not in self.effects:
+        choices = tuple(item for item in settings.items() if isinstance(item[1], str | bool))
+        if choices not in self.effects:
             try:
-                self.effects[by_name] = set(self.resolve(settings)[1])
+                self.effects[choices] = set(self.resolve(settings)[1])
             except UsageError:
                 return dict(params)
-        kept = [one for one in self.varied if one.name in self.effects[by_name]]
-        return {one.label: params[one.label] if one.choices else settings[one.name] for one in kept}
+        effective = [one for one in self.varied if one.name in self.effects[choices]]
+        return {one.label: params[one.label] if one.choices else settings[one.name] for one in effective}
 
     def resolve(self, settings: Mapping[str, Any], needed: str = "") -> tuple[Config, dict[str, Any]]:
-        """Return the config of a trial, and those varied or fixed settings in it that have an effect there.
+        """Return the config of a trial, and the varied and fixed settings that have an effect in it.
 
-        An `UnusedSettingError` if the needed one has none.
+        Raises:
+            UnusedSettingError: The setting `needed` has no effect.
         """
-        given = {**self.fixed, **settings}
+        used = {**self.fixed, **settings}
         while True:
-            own = dict(given)
+            arguments = dict(used)
             try:
-                return resolve_config(self.task_spec, own.pop("method", self.method), **own), given
-            except UnusedSettingError as idle:
-                if idle.setting == needed:
+                return resolve_config(self.task_spec, arguments.pop("method", self.method), **arguments), used
+            except UnusedSettingError as error:
+                if error.setting == needed:
                     raise
-                given.pop(idle.setting)
+                used.pop(error.setting)
 
     def format_command(self, params: Params) -> str:
-        """Return the command that makes the runs of a trial again, to the bit."""
-        kept = {"method": self.method, **self.resolve(self.to_settings(params))[1]}
+        """Return the command that reproduces the runs of a trial, to the last bit."""
+        settings = {"method": self.method, **self.resolve(self.to_settings(params))[1]}
         words = [f"aggrevated train {self.task}"]
-        words += [] if kept["method"] == USUAL_METHOD else [f"--method {kept['method']}"]
-        words += [format_option(name, value) for name, value in kept.items() if name != "method"]
+        words += [] if settings["method"] == DEFAULT_METHOD else [f"--method {settings['method']}"]
+        words += [format_option(name, value) for name, value in settings.items() if name != "method"]
         return " ".join([*words, *([f"--trials {self.seeds}"] if self.seeds > 1 else [])])
 
     def check(self) -> None:
-        """Raise a `UsageError` for the first thing that is not possible, or has no effect on any trial."""
+        """Raise a `UsageError` if something in the request is not possible, or has no effect on any trial."""
         check_known(self.search, "search", SEARCHES)
         TRIALS_RULE.check("trials", self.trials)
         TRIALS_RULE.check("seeds", self.seeds)
         SEED.check("sampler_seed", self.sampler_seed)
         if not self.varied:
-            raise UsageError("nothing varies; say what does, for example --vary iterations=50,100,200")
-        for one in self.varied:
-            self._check_variation(one)
-            for end in one.ends:
-                self._check_effect(one.name, {one.name: one.to_value(end)})
+            raise UsageError("no setting varies; add one, for example --vary iterations=50,100,200")
+        for variation in self.varied:
+            self._check_variation(variation)
+            for end in variation.ends:
+                self._check_effect(variation.name, {variation.name: variation.to_value(end)})
         for name in self.fixed:
             self._check_effect(name, {})
 
-    def _check_variation(self, one: Variation) -> None:
+    def _check_variation(self, variation: Variation) -> None:
         """Raise for a setting that cannot vary, and for points that are missing or have no effect."""
-        flag = to_flag(one.name)
-        if one.name in self.fixed or (one.name == "method" and self.method != USUAL_METHOD):
+        flag = to_flag(variation.name)
+        if variation.name in self.fixed or (variation.name == "method" and self.method != DEFAULT_METHOD):
             raise UsageError(f"{flag} is both varied and fixed; leave one of them out")
-        if one.name == "seed":
-            why = "every trial has as many seeds as --seeds says"
-            raise UsageError(f"--seed does not vary: {why}; leave it out")
-        if one.name in self.task_spec.problem.protocol_settings:
-            apart = f"it decides what is measured, not how well; fix it, and make a sweep for each {flag}"
-            raise UsageError(f"{flag} does not vary: {apart}")
-        if self.search == "grid" and not one.choices and not one.count:
-            raise UsageError(f"a grid needs the number of points: --vary {one}:5; or choose --search tpe")
-        if self.search != "grid" and one.count:
-            points = f"the points of --vary {one}"
+        if variation.name == "seed":
+            reason = "every trial runs as many seeds as --seeds says"
+            raise UsageError(f"--seed cannot vary: {reason}; leave it out")
+        if variation.name in self.task_spec.problem.protocol_settings:
+            reason = f"it changes what the score measures; fix it, and run one sweep for each {flag}"
+            raise UsageError(f"{flag} cannot vary: {reason}")
+        if self.search == "grid" and not variation.choices and not variation.count:
+            raise UsageError(f"a grid needs the number of points: --vary {variation}:5; or choose --search tpe")
+        if self.search != "grid" and variation.count:
+            points = f"the points of --vary {variation}"
             raise UsageError(f"{points} have no effect on --search {self.search}; leave them out")
 
     def _check_effect(self, name: str, values: Mapping[str, Any]) -> None:
-        """Raise unless the setting is possible, and has an effect, beside some choice of the others."""
-        faults = list[UsageError]()
+        """Raise unless the setting is possible, and has an effect, for some choice of the others."""
+        errors = list[UsageError]()
         ends = [one.ends if one.kind in (str, bool) else one.ends[:1] for one in self.varied]
-        for some in product(*ends):
-            beside = self.to_settings(dict(zip(self.distributions, some, strict=True)))
+        for params in product(*ends):
+            others = self.to_settings(dict(zip(self.distributions, params, strict=True)))
             try:
-                self.resolve({**beside, **values}, needed=name)
-            except UsageError as fault:
-                faults.append(fault)
+                self.resolve({**others, **values}, needed=name)
+            except UsageError as error:
+                errors.append(error)
             else:
                 return
-        raise next((fault for fault in faults if not isinstance(fault, UnusedSettingError)), faults[0])
+        raise next((error for error in errors if not isinstance(error, UnusedSettingError)), errors[0])
 
 
 def count_combinations(varied: Sequence[Variation]) -> int:
-    """Return how many combinations a grid has."""
-    return prod(len(one.points) for one in varied)
+    """Return the number of combinations of a grid."""
+    return prod(len(variation.points) for variation in varied)
 
 
 def choose_search(varied: Sequence[Variation], trials: int | None) -> str:
-    """Return grid if points were given, or if there are only choices and all can be tried; else tpe."""
-    if any(one.count for one in varied):
+    """Return "grid" if points were given, or if only choices vary and all fit into the trials; else "tpe"."""
+    if any(variation.count for variation in varied):
         return "grid"
-    all_choices = all(one.choices for one in varied)
+    all_choices = all(variation.choices for variation in varied)
     return "grid" if all_choices and count_combinations(varied) <= (trials or TRIALS) else "tpe"

@@ -239,7 +239,8 @@ def train(
         >>> run = aggrevated.train(
         ...     "cartpole", update="regular", iterations=1, trajectories=2, validation_episodes=2, test_episodes=2
         ... )
-        >>> run.policy.act([0.0, 0.0, 0.1, 0.0]) in (0, 1)
+        >>> action, _ = run.policy.predict([0.0, 0.0, 0.1, 0.0], deterministic=True)
+        >>> int(action) in (0, 1)
         True
     """
     find_writer_factories(log)
