@@ -53,6 +53,9 @@ class ValidationScore:
     steps: int = 0
     diverged: int = 0
 
+    def __float__(self) -> float:
+        return self.value
+
 
 Validator = Callable[[Policy], ValidationScore | float]
 

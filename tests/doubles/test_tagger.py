@@ -104,8 +104,8 @@ def test_tagger_accuracy_is_the_share_of_words_with_their_gold_tag(package: Modu
 
     tagging = package.TaggerProblemSettings(sentences=50, features=16).select_tenths(8, 9)
     share = np.mean([tag == package.TAGS.index("NOUN") for _, tag in package.tagged_words(tagging)])
-    assert 0.1 < share < 0.4 and package.Accuracy(tagging)(Nouns()) == pytest.approx(share)
-    assert package.Accuracy(tagging)(package.GoldExpert(tagging.corpus)) == 1.0
+    assert 0.1 < share < 0.4 and package.Accuracy(tagging)(Nouns()).value == pytest.approx(share)
+    assert package.Accuracy(tagging)(package.GoldExpert(tagging.corpus)).value == 1.0
     wrong = evaluate_mean_return(Nouns(), tagging, np.arange(10, dtype=np.uint64))
     assert wrong == pytest.approx((share - 1) * tagging.words / 10)
 

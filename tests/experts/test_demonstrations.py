@@ -136,7 +136,7 @@ def test_demonstrations_support_dict_observations_and_multi_discrete_actions(tmp
     one_by_one = [{"lamp": lamp, "place": place} for lamp, place in zip(lamps, STATES, strict=True)]
     for observations in (one_by_one, {"lamp": lamps, "place": STATES}):
         listed = demonstrations_from_list([(observations, HOMEWARDS)])
-        np.testing.assert_array_equal(listed.seen(grid.space_adapter), grid.observe(STATES))
+        np.testing.assert_array_equal(listed.convert_observations(grid.space_adapter), grid.observe(STATES))
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_train_command_saves_the_last_iteration_of_every_trial_on_a_signal(tmp_p
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=10)
     assert process.returncode == 143 and time.monotonic() - began < 5
-    assert "go on with: aggrevated resume run" in said and "Traceback" not in said
+    assert "resume with: aggrevated resume run" in said and "Traceback" not in said
     for run in list_run_folders(tmp_path):
         assert find_last_checkpoint(run) == count_metrics_lines(run) > 3
 

@@ -84,8 +84,8 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "too long": (lambda u: (np.zeros(3), *u[1:]), r"an observation of shape \(3,\)"),
     "text": (lambda u: (np.array(["a", "b"]), *u[1:]), "an observation of type"),
     "None": (lambda u: (None, *u[1:]), "an observation of type object"),
-    "four parts": (lambda u: u[:4], "gave a tuple of 4 as a step"),
-    "no tuple": (lambda u: 3, "gave int as a step"),
+    "four parts": (lambda u: u[:4], "returned a tuple of 4 from step"),
+    "no tuple": (lambda u: 3, "returned int from step"),
     "no reward": (lambda u: (u[0], None, *u[2:]), "raised TypeError"),
     "a vector as reward": (lambda u: (u[0], np.zeros(2), *u[2:]), "raised TypeError"),
     "raises": (raise_division_error, r"raised ZeroDivisionError: the motor is off \(test_user_code.py, line \d+\)"),
@@ -148,7 +148,7 @@ def make_nan_fault(seed: int) -> Callable[[Any, Any, Any], Any]:
         (lambda f, c, d: (f, c[:-1], d), r"late gave costs of shape \(3,\) in step 3 .*must be of shape \(4,\)"),
         (lambda f, c, d: (f, c, d[:, None]), r"late gave done of shape \(4, 1\)"),
         (lambda f, c, d: (f[0], c, d), r"late gave states of shape \(2,\)"),
-        (lambda f, c, d: (f, c), "late gave tuple as a step"),
+        (lambda f, c, d: (f, c), "late returned tuple from step"),
         (lambda f, c, d: raise_division_error(f), "late raised ZeroDivisionError"),
     ],
 )
@@ -214,7 +214,7 @@ def short_time_limit() -> Any:
     del os.environ[TIME_LIMIT_VARIABLE]
 
 
-@pytest.mark.usefixtures("limited")
+@pytest.mark.usefixtures("short_time_limit")
 def test_time_limit_ends_user_code_that_hangs() -> None:
     def sleep(*_: Any) -> Any:
         time.sleep(60)

@@ -22,6 +22,7 @@ from aggrevated.storage import digest_tensors
 from aggrevated.tasks import algebra
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import Trainer
 from helpers.algebra_runs import make_tiny_config
 from helpers.handwriting import crohme_like
 from helpers.small_runs import assert_resume_is_bit_identical, create_and_run, fit_run, make_small_config, stop_after
@@ -252,17 +253,15 @@ def test_resolve_config_rejects_invalid_algebra_settings(given: dict[str, Any], 
         resolve_config("algebra", "aggrevated", **given)
 
 
-def test_algebra_run_rejects_value_function_oracle(tmp_path: Path) -> None:
+def test_algebra_run_rejects_value_function_oracle() -> None:
     words = "value-function needs an expert with the method v, which gold does not have; choose another --oracle"
     with pytest.raises(UsageError, match=words):
-        Run.create(tmp_path / "run", make_tiny_config(oracle="value-function"))
-    assert not (tmp_path / "run").exists()
+        Trainer(make_tiny_config(oracle="value-function")).build()
 
 
-def test_algebra_run_rejects_too_few_pages_without_making_a_folder(tmp_path: Path) -> None:
+def test_algebra_run_rejects_too_few_pages() -> None:
     with pytest.raises(UsageError, match="ask for at least 10 sets"):
-        Run.create(tmp_path / "run", make_tiny_config(generated_pages=5))
-    assert not (tmp_path / "run").exists()
+        Trainer(make_tiny_config(generated_pages=5)).build()
 
 
 @pytest.mark.parametrize("width", [1, 7])
