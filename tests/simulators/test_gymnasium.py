@@ -368,7 +368,7 @@ def test_gymnasium_simulator_refuses_environments_that_are_not_repeatable(enviro
     ids=["no generator", "no last action", "no goal", "nothing set", "half a state"],
 )
 def test_gymnasium_simulator_refuses_an_incomplete_snapshot(environment, options):
-    with pytest.raises(DataError, match="does not repeat itself exactly after set_state: let get_state return all"):
+    with pytest.raises(DataError, match="does not repeat itself exactly after set_state: let get_state return everything"):
         GymnasiumSimulator(environment, 50, **options)
 
 
@@ -391,8 +391,8 @@ def return_the_same_environment(env=Quiet()):  # noqa: B008
         (Quiet, 0, {}, "needs a horizon"),
         (Quiet(), 9, {}, "a function that makes a new one"),
         (return_the_same_environment, 9, {}, "the same environment twice"),
-        (Quiet, 9, {"get_state": lambda env: env.place}, "supply both or neither"),
-        (Quiet, 9, {"live": 0}, "give 1 or more"),
+        (Quiet, 9, {"get_state": lambda env: env.place}, "pass both or neither"),
+        (Quiet, 9, {"live": 0}, "pass live=1 or more"),
     ],
 )
 def test_gymnasium_simulator_reports_unusable_arguments_in_one_sentence(environment, horizon, options, message):

@@ -205,7 +205,7 @@ def test_mujoco_simulator_results_do_not_depend_on_threads_or_batch_splits(name)
 
 
 def test_mujoco_simulator_refuses_zero_threads():
-    with pytest.raises(UsageError, match="0 threads cannot step hopper; give at least 1"):
+    with pytest.raises(UsageError, match="hopper cannot be stepped by 0 threads; pass threads=1 or more"):
         MuJoCo("hopper", threads=0)
 
 
@@ -267,12 +267,12 @@ def test_mujoco_simulator_reports_a_missing_renderer_in_one_sentence():
     assert found.returncode == 1
     last = found.stderr.strip().splitlines()[-1]
     assert last.endswith(
-        "MuJoCo cannot use MUJOCO_GL=nonsense; unset it, or install what it names (Debian: libegl1, libosmesa6)"
+        "MuJoCo cannot use MUJOCO_GL=nonsense; unset it, or install that renderer (Debian: libegl1, libosmesa6)"
     )
 
 
 def test_mujoco_simulator_refuses_an_unknown_robot():
-    with pytest.raises(UsageError, match="there is no robot 'ant'; those that there are: hopper, walker"):
+    with pytest.raises(UsageError, match="unknown robot 'ant'; choose one of hopper, walker"):
         MuJoCo("ant")
 
 

@@ -1,7 +1,7 @@
-"""Simulators are functions of values: the state is a plain array, and that array *is* the snapshot.
+"""Protocols of simulators: functions of values, whose state is a plain array and therefore its own snapshot.
 
-What only some of them can do is a protocol of its own, which `restricted`, `stochastic`, `replayed_by` and
-`lanes_at_once` find through all wrappers.
+Optional abilities are separate protocols. `find_action_mask`, `find_reseedable`, `count_replayed_steps` and
+`max_batch_size` find them through all wrappers.
 """
 
 import sys
@@ -14,106 +14,167 @@ from aggrevated.core.arrays import Array
 
 @runtime_checkable
 class Simulator(Protocol):
-    """An MDP (S, A, P, C, ρ₀, H) over batches of n independent episodes. Costs, not rewards."""
+    """An MDP (S, A, P, C, ρ₀, H) over batches of n independent episodes. It returns costs, not rewards."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the simulator in messages and files."""
+        ...
 
     @property
     def horizon(self) -> int:
-        """H: an episode is cut after this many steps, whoever is running it."""
+        """H, the number of steps after which callers cut an episode."""
         ...
 
     @property
-    def observation_space(self) -> Box: ...
+    def observation_space(self) -> Box:
+        """Space of one observation, without the batch axis."""
+        ...
 
     @property
-    def action_space(self) -> Discrete | Box: ...
+    def action_space(self) -> Discrete | Box:
+        """Space of one action, without the batch axis."""
+        ...
 
     def reset(self, seeds: Array) -> Array:
-        """States [n, ...] drawn from ρ₀, one per seed."""
+        """Return initial states drawn from ρ₀.
+
+        Args:
+            seeds: one seed per episode, uint64 [n].
+
+        Returns:
+            States [n, ...].
+        """
         ...
 
     def observe(self, state: Array) -> Array:
-        """What the learner sees of the states, float32 [n, ...]."""
+        """Return the learner's observations of the states.
+
+        Args:
+            state: states [n, ...].
+
+        Returns:
+            Observations, float32 [n, ...].
+        """
         ...
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        """(next state [n, ...], cost [n], done [n]). `state` is not changed. Cost NaN: the simulation diverged."""
+        """Return the next states, costs and ends of episodes, without changing `state`.
+
+        Args:
+            state: states [n, ...].
+            action: actions, integers [n] or vectors [n, A].
+
+        Returns:
+            (next states [n, ...], costs [n], done [n]). A cost of NaN means that the simulation diverged.
+        """
         ...
 
 
 @runtime_checkable
 class HasActionMask(Protocol):
-    """A simulator in which not every action is legal everywhere."""
+    """A simulator in which some actions are illegal in some states."""
 
     def action_mask(self, state: Array) -> Array:
-        """[n, A] bool: which actions may be taken."""
+        """Return which actions are legal.
+
+        Args:
+            state: states [n, ...].
+
+        Returns:
+            Masks, bool [n, A]; true where an action may be taken.
+        """
         ...
 
 
 @runtime_checkable
 class Reseedable(Protocol):
-    """A simulator with chance in it: the numbers to come are kept in its states."""
+    """A stochastic simulator whose states contain the random numbers to come."""
 
     def reseed(self, state: Array, seeds: Array) -> Array:
-        """The same states [n, ...] with other luck ahead, one seed for each."""
+        """Return copies of the states with other random numbers to come.
+
+        Args:
+            state: states [n, ...].
+            seeds: one seed per state, uint64 [n].
+
+        Returns:
+            States [n, ...].
+        """
         ...
 
 
 @runtime_checkable
 class HasReplayedSteps(Protocol):
-    """A simulator that comes back to some of its states only by going the way to them again."""
+    """A simulator that restores some of its states by replaying their episodes."""
 
     def replayed_steps(self) -> int:
-        """How many steps it has taken again so far; they are on the bill of whoever made it go back."""
+        """Return the number of steps replayed so far; they count as simulator steps of the caller.
+
+        Returns:
+            The number of steps, 0 or more.
+        """
         ...
 
 
 @runtime_checkable
 class HasBatchLimit(Protocol):
-    """A simulator that replays more where too many of its episodes go forward together."""
+    """A simulator that replays more steps when larger batches are stepped together."""
 
     def max_batch_size(self) -> int:
-        """How many can go forward together without one of them having to go its way again."""
+        """Return the largest number of episodes that can be stepped together without replaying one of them.
+
+        Returns:
+            The number of episodes, 1 or more.
+        """
         ...
 
 
 @runtime_checkable
 class SimulatorWrapper(Protocol):
-    """A simulator around another, whose states it shares: it need not repeat what that one can do besides."""
+    """A simulator around another that shares its states, and through which optional abilities are found."""
 
     @property
-    def simulator(self) -> Simulator: ...
+    def simulator(self) -> Simulator:
+        """The wrapped simulator."""
+        ...
 
 
 def find_action_mask(simulator: Simulator) -> HasActionMask | None:
-    """The simulator, or the one inside of it, that knows which actions are legal; None where all are."""
-    found: HasActionMask | None = find_wrapped("action_mask", simulator)
-    return found
+    """Return the simulator, or the wrapped one, that masks actions; None where all actions are legal.
+
+    Args:
+        simulator: the outermost simulator.
+    """
+    masked: HasActionMask | None = find_wrapped("action_mask", simulator)
+    return masked
 
 
 def find_reseedable(simulator: Simulator) -> Reseedable | None:
-    """The simulator, or the one inside of it, that can change the luck ahead; None where nothing is left to chance."""
-    found: Reseedable | None = find_wrapped("reseed", simulator)
-    return found
+    """Return the simulator, or the wrapped one, that can be reseeded; None where it is deterministic.
+
+    Args:
+        simulator: the outermost simulator.
+    """
+    reseedable: Reseedable | None = find_wrapped("reseed", simulator)
+    return reseedable
 
 
 def count_replayed_steps(simulator: Simulator) -> int:
-    """How many steps the simulator, or the one inside of it, has replayed so far; 0 where none has to."""
-    found: HasReplayedSteps | None = find_wrapped("replayed_steps", simulator)
-    return found.replayed_steps() if found is not None else 0
+    """Return how many steps the simulator, or the wrapped one, has replayed; 0 where none replays."""
+    replaying: HasReplayedSteps | None = find_wrapped("replayed_steps", simulator)
+    return replaying.replayed_steps() if replaying is not None else 0
 
 
 def max_batch_size(simulator: Simulator) -> int:
-    """How many episodes are best run together: more than that are run in blocks, to the same end."""
-    found: HasBatchLimit | None = find_wrapped("max_batch_size", simulator)
-    return found.max_batch_size() if found is not None else sys.maxsize
+    """Return how many episodes to step together; larger batches are run in blocks with equal results."""
+    limited: HasBatchLimit | None = find_wrapped("max_batch_size", simulator)
+    return limited.max_batch_size() if limited is not None else sys.maxsize
 
 
 def find_wrapped(method: str, simulator: Any) -> Any:
-    """The simulator, or the one inside of it, that has such a method; None where there is none."""
-    # Not by `isinstance`: from Python 3.12 on it does not see what an object passes on by `__getattr__`.
+    """Return the simulator, or the wrapped one, that has this method; None where none has it."""
+    # `isinstance` fails here: since Python 3.12 it ignores attributes passed on by `__getattr__`.
     while simulator is not None and not callable(getattr(simulator, method, None)):
         simulator = getattr(simulator, "simulator", None)
     return simulator

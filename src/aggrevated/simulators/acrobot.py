@@ -1,4 +1,4 @@
-"""Acrobot swing-up: Gymnasium's `Acrobot-v1`, step for step, over a batch and inside of compiled loops."""
+"""Acrobot swing-up: Gymnasium's `Acrobot-v1`, step for step, over batches and inside compiled loops."""
 
 from dataclasses import dataclass
 from math import ceil, cos, pi, sin
@@ -10,10 +10,10 @@ from aggrevated.core.arrays import Array
 from aggrevated.kernels.linear_algebra import njit_cached
 from aggrevated.kernels.numpy_rng import sample_uniform, seed_pcg64
 
-# Both links: length 1 m, mass 1 kg, centre of mass at 0.5 m, moment of inertia 1.
+# Both links: length 1 m, mass 1 kg, center of mass at 0.5 m, moment of inertia 1 kg·m².
 LENGTH = 1.0
 MASS = 1.0
-CENTRE = 0.5
+CENTER = 0.5
 INERTIA = 1.0
 GRAVITY = 9.8
 DT = 0.2
@@ -23,19 +23,31 @@ TURN = 2 * pi
 QUARTER_TURN = pi / 2
 FASTEST1 = 4 * pi
 FASTEST2 = 9 * pi
-PULL2 = MASS * CENTRE * GRAVITY
-PULL1 = (MASS * CENTRE + MASS * LENGTH) * GRAVITY
-QUARTER = MASS * CENTRE**2
-FIVE_QUARTERS = MASS * CENTRE**2 + INERTIA
+PULL2 = MASS * CENTER * GRAVITY
+PULL1 = (MASS * CENTER + MASS * LENGTH) * GRAVITY
+QUARTER = MASS * CENTER**2
+FIVE_QUARTERS = MASS * CENTER**2 + INERTIA
 BOUNDS = np.array([1, 1, 1, 1, FASTEST1, FASTEST2], np.float32)
-# in a state and in an observation
+# sizes of a state and of an observation
 NUMBERS = 4
 SEEN = 6
 
 
 @dataclass(frozen=True)
 class Acrobot:
-    """State [n, 4] float64: the two angles and their velocities. Cost 1 for each step the tip is below the line."""
+    """The Acrobot swing-up as a batched simulator; each step with the tip below the line costs 1.
+
+    A state is float64 [4]: both angles in rad, then both velocities in rad/s.
+
+    Args:
+        horizon: H, the number of steps after which an episode is cut.
+        name: name in messages and files.
+
+    Example:
+        >>> simulator = Acrobot(horizon=100)
+        >>> simulator.observe(simulator.reset(np.arange(2))).shape
+        (2, 6)
+    """
 
     horizon: int = 200
     name: str = "acrobot"
@@ -43,23 +55,45 @@ class Acrobot:
     observation_space = Box(-BOUNDS, BOUNDS)
 
     def reset(self, seeds: Array) -> Array:
-        """The states of `Acrobot-v1` after `reset(seed=seed)`, bit for bit (it rounds them to float32)."""
+        """Return the states of `Acrobot-v1` after `reset(seed=seed)`, bit for bit.
+
+        Args:
+            seeds: one seed per episode, [n].
+
+        Returns:
+            States, float64 [n, 4], rounded to float32 as Gymnasium does.
+        """
         states = np.empty((len(seeds), NUMBERS))
         _reset_states(np.asarray(seeds, np.uint64), states)
         return states
 
     def observe(self, state: Array) -> Array:
-        """[n, 6] float32: cosine and sine of both angles, and both velocities."""
+        """Return cosine and sine of both angles, and both velocities in rad/s.
+
+        Args:
+            state: states, float64 [n, 4].
+
+        Returns:
+            Observations, float32 [n, 6].
+        """
         observation = np.empty((len(state), SEEN), np.float32)
         _observe_states(np.ascontiguousarray(state), observation)
         return observation
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        """One Runge–Kutta step of 0.2 s with a torque of −1, 0 or +1 on the joint between the links."""
-        following = np.array(state, order="C")
+        """Advance by one Runge–Kutta step of 0.2 s, with a torque of −1, 0 or +1 N·m between the links.
+
+        Args:
+            state: states, float64 [n, 4].
+            action: 0, 1 or 2 for a torque of −1, 0 or +1, [n].
+
+        Returns:
+            (next states [n, 4], costs [n], done [n]).
+        """
+        next_state = np.array(state, order="C")
         done = np.empty(len(state), np.bool_)
-        _step_states(following, action, done)
-        return following, 1.0 - done, done
+        _step_states(next_state, action, done)
+        return next_state, 1.0 - done, done
 
 
 @njit_cached
@@ -73,7 +107,7 @@ def reset_row(seed, state):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def observe_row(state, observation):  # type: ignore[no-untyped-def]
-    """Write what the learner sees of a state, float32 [6]."""
+    """Write the observation of a state, float32 [6]."""
     observation[0] = cos(state[0])
     observation[1] = sin(state[0])
     observation[2] = cos(state[1])
@@ -84,7 +118,7 @@ def observe_row(state, observation):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def step_row(state, action):  # type: ignore[no-untyped-def]
-    """Change a state [4] to the next one; whether the episode has ended."""
+    """Overwrite a state [4] with the next one and return whether the episode has ended."""
     p, q, u, v = state
     torque = action - 1.0
     a1, b1 = compute_accelerations(p, q, u, v, torque)
@@ -112,17 +146,17 @@ def step_row(state, action):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def compute_accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-untyped-def]
-    """The two angular accelerations: the equations of Sutton and Barto's book.
+    """Return the two angular accelerations by the equations of Sutton and Barto's book.
 
-    Factors of 1 are left out; sums keep Gymnasium's order, and so its bits.
+    Factors of 1 are left out. Sums keep Gymnasium's order, and so its bits.
     """
     cosine2 = cos(theta2)
     sine2 = sin(theta2)
     d1 = QUARTER + (FIVE_QUARTERS + cosine2) + 1.0 + 1.0
-    d2 = QUARTER + CENTRE * cosine2 + 1.0
+    d2 = QUARTER + CENTER * cosine2 + 1.0
     phi2 = PULL2 * cos(theta1 + theta2 - QUARTER_TURN)
-    swing1 = CENTRE * (speed1 * speed1) * sine2
-    swing2 = CENTRE * (speed2 * speed2) * sine2
+    swing1 = CENTER * (speed1 * speed1) * sine2
+    swing2 = CENTER * (speed2 * speed2) * sine2
     phi1 = PULL1 * cos(theta1 - QUARTER_TURN) - (swing2 + speed2 * speed1 * sine2) + phi2
     acceleration2 = (torque + d2 / d1 * phi1 - swing1 - phi2) / (FIVE_QUARTERS - d2 * d2 / d1)
     return -(d2 * acceleration2 + phi1) / d1, acceleration2
@@ -130,17 +164,17 @@ def compute_accelerations(theta1, theta2, speed1, speed2, torque):  # type: igno
 
 @njit_cached
 def _reset_states(seeds, states):  # type: ignore[no-untyped-def]
-    for lane in range(len(seeds)):
-        reset_row(seeds[lane], states[lane])
+    for i in range(len(seeds)):
+        reset_row(seeds[i], states[i])
 
 
 @njit_cached
 def _observe_states(states, observations):  # type: ignore[no-untyped-def]
-    for lane in range(len(states)):
-        observe_row(states[lane], observations[lane])
+    for i in range(len(states)):
+        observe_row(states[i], observations[i])
 
 
 @njit_cached
 def _step_states(states, actions, done):  # type: ignore[no-untyped-def]
-    for lane in range(len(states)):
-        done[lane] = step_row(states[lane], actions[lane])
+    for i in range(len(states)):
+        done[i] = step_row(states[i], actions[i])

@@ -1,4 +1,4 @@
-"""CartPole balancing: Gymnasium's `CartPole-v1`, step for step, over a batch and inside of compiled loops."""
+"""CartPole balancing: Gymnasium's `CartPole-v1`, step for step, over batches and inside compiled loops."""
 
 from dataclasses import dataclass
 from math import cos, pi, sin
@@ -22,14 +22,26 @@ ANGLE_LIMIT = 12 * 2 * pi / 360
 POSITION_LIMIT = 2.4
 FOUR_THIRDS = 4.0 / 3.0
 BOUNDS = np.array([2 * POSITION_LIMIT, np.inf, 2 * ANGLE_LIMIT, np.inf], np.float32)
-# in a state and in an observation
+# sizes of a state and of an observation
 NUMBERS = 4
 SEEN = 4
 
 
 @dataclass(frozen=True)
 class CartPole:
-    """State [n, 4] float64: position, velocity, angle, angular velocity. Cost −1 for each step the pole is up."""
+    """CartPole balancing as a batched simulator; each step with the pole up costs −1.
+
+    A state is float64 [4]: position in m, velocity in m/s, angle in rad, angular velocity in rad/s.
+
+    Args:
+        horizon: H, the number of steps after which an episode is cut.
+        name: name in messages and files.
+
+    Example:
+        >>> simulator = CartPole(horizon=200)
+        >>> simulator.observe(simulator.reset(np.arange(2))).shape
+        (2, 4)
+    """
 
     horizon: int = 500
     name: str = "cartpole"
@@ -37,21 +49,43 @@ class CartPole:
     observation_space = Box(-BOUNDS, BOUNDS)
 
     def reset(self, seeds: Array) -> Array:
-        """The states of `CartPole-v1` after `reset(seed=seed)`, bit for bit."""
+        """Return the states of `CartPole-v1` after `reset(seed=seed)`, bit for bit.
+
+        Args:
+            seeds: one seed per episode, [n].
+
+        Returns:
+            States, float64 [n, 4].
+        """
         states = np.empty((len(seeds), NUMBERS))
         _reset_states(np.asarray(seeds, np.uint64), states)
         return states
 
     def observe(self, state: Array) -> Array:
-        """[n, 4] float32: the whole state."""
+        """Return the whole states as observations.
+
+        Args:
+            state: states, float64 [n, 4].
+
+        Returns:
+            Observations, float32 [n, 4].
+        """
         return state.astype(np.float32)
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        """One Euler step of 20 ms with a push of ±10 N."""
-        following = np.array(state, order="C")
+        """Advance by one Euler step of 20 ms with a force of −10 or +10 N on the cart.
+
+        Args:
+            state: states, float64 [n, 4].
+            action: 0 or 1 for a force of −10 or +10 N, [n].
+
+        Returns:
+            (next states [n, 4], costs [n], done [n]).
+        """
+        next_state = np.array(state, order="C")
         done = np.empty(len(state), np.bool_)
-        _step_states(following, action, done)
-        return following, np.full(len(state), -1.0), done
+        _step_states(next_state, action, done)
+        return next_state, np.full(len(state), -1.0), done
 
 
 @njit_cached
@@ -65,14 +99,14 @@ def reset_row(seed, state):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def observe_row(state, observation):  # type: ignore[no-untyped-def]
-    """Write what the learner sees of a state, float32 [4]."""
+    """Write the observation of a state, float32 [4]."""
     for i in range(NUMBERS):
         observation[i] = state[i]
 
 
 @njit_cached
 def step_row(state, action):  # type: ignore[no-untyped-def]
-    """Change a state [4] to the next one; whether the episode has ended."""
+    """Overwrite a state [4] with the next one and return whether the episode has ended."""
     x, x_dot, theta, theta_dot = state
     cosine = cos(theta)
     sine = sin(theta)
@@ -91,11 +125,11 @@ def step_row(state, action):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def _reset_states(seeds, states):  # type: ignore[no-untyped-def]
-    for lane in range(len(seeds)):
-        reset_row(seeds[lane], states[lane])
+    for i in range(len(seeds)):
+        reset_row(seeds[i], states[i])
 
 
 @njit_cached
 def _step_states(states, actions, done):  # type: ignore[no-untyped-def]
-    for lane in range(len(states)):
-        done[lane] = step_row(states[lane], actions[lane])
+    for i in range(len(states)):
+        done[i] = step_row(states[i], actions[i])

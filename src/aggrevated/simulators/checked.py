@@ -1,6 +1,6 @@
-"""The one place where simulators are used: what they give is what it must be, or an error that says what it is.
+"""Checked calls of simulators: every array that a simulator returns is validated here.
 
-What a simulator shows is looked at for numbers that are none; where its own steps diverged, it says so by their cost.
+Observations must be finite. A simulator reports a diverged step by a cost that is not finite.
 """
 
 import numpy as np
@@ -12,45 +12,73 @@ from aggrevated.simulators import Simulator
 
 
 def reset_and_check(simulator: Simulator, seeds: Array) -> Array:
-    """States [n, ...] drawn from ρ₀, one per seed."""
+    """Return states [n, ...] drawn from ρ₀, one per seed.
+
+    Args:
+        simulator: the simulator.
+        seeds: uint64 [n].
+
+    Raises:
+        UserCodeError: `reset` failed, or did not return n states.
+    """
     states = call_user_code(simulator.name, "reset", lambda: simulator.reset(seeds), len(seeds))
     return check_batch(simulator, "states", states, len(seeds), "reset")
 
 
 def observe_and_check(simulator: Simulator, states: Array) -> Array:
-    """What the learner sees of the states."""
-    shown = call_user_code(simulator.name, "observe", lambda: simulator.observe(states), len(states))
+    """Return the observations [n, ...] of the states.
+
+    Args:
+        simulator: the simulator.
+        states: states [n, ...].
+
+    Raises:
+        UserCodeError: `observe` failed, or returned an array of another shape, or numbers that are not
+            finite.
+    """
+    returned = call_user_code(simulator.name, "observe", lambda: simulator.observe(states), len(states))
     shape = (len(states), *simulator.observation_space.shape)
     observations = check_numeric_array(
-        simulator.name, "observations", shown, shape, "mend its observe, or its observation_space"
+        simulator.name, "observations", returned, shape, "fix its observe, or its observation_space"
     )
-    return check_finite(simulator.name, "observations", observations, "check what its steps and its first states are")
+    return check_finite(simulator.name, "observations", observations, "check its step and its reset")
 
 
 def observe_float64(simulator: Simulator, states: Array) -> Array:
-    """The same before it is rounded to float32, by a simulator that has `vectors(states)`."""
+    """Return the observations before rounding to float32, if the simulator has `vectors(states)`."""
     vectors = getattr(simulator, "vectors", None)
     return observe_and_check(simulator, states) if vectors is None else np.asarray(vectors(states))
 
 
 def step_and_check(simulator: Simulator, states: Array, actions: Array) -> tuple[Array, Array, Array]:
-    """(next states, costs [n], done [n]); a diverged one, whose cost is not finite, is done."""
-    given = call_user_code(simulator.name, "step", lambda: simulator.step(states, actions), len(states))
-    if not isinstance(given, tuple) or len(given) != 3:
-        raise UserCodeError(simulator.name, f"gave {type(given).__name__} as a step", "give (states, costs, done)")
-    following, costs, done = given
+    """Return (next states, costs [n], done [n]); an episode with a cost that is not finite is done.
+
+    Args:
+        simulator: the simulator.
+        states: states [n, ...].
+        actions: actions [n] or [n, A].
+
+    Raises:
+        UserCodeError: `step` failed, or did not return three arrays with n rows.
+    """
+    returned = call_user_code(simulator.name, "step", lambda: simulator.step(states, actions), len(states))
+    if not isinstance(returned, tuple) or len(returned) != 3:
+        raise UserCodeError(
+            simulator.name, f"returned {type(returned).__name__} from step", "return (states, costs, done)"
+        )
+    next_states, costs, done = returned
     n = len(states)
-    following = check_batch(simulator, "states", following, n, "step")
-    costs = check_numeric_array(simulator.name, "costs", costs, (n,), "mend its step")
-    done = check_numeric_array(simulator.name, "done", done, (n,), "mend its step")
-    sound = np.isfinite(costs)
-    return following, costs, done.astype(bool) if sound.all() else done.astype(bool) | ~sound
+    next_states = check_batch(simulator, "states", next_states, n, "step")
+    costs = check_numeric_array(simulator.name, "costs", costs, (n,), "fix its step")
+    done = check_numeric_array(simulator.name, "done", done, (n,), "fix its step")
+    finite = np.isfinite(costs)
+    return next_states, costs, done.astype(bool) if finite.all() else done.astype(bool) | ~finite
 
 
-def check_batch(simulator: Simulator, what: str, given: object, n: int, method: str) -> Array:
-    """An array of n rows."""
-    array = to_array(simulator.name, what, given, f"mend its {method}")
+def check_batch(simulator: Simulator, what: str, returned: object, n: int, method: str) -> Array:
+    """Return `returned` as an array, or raise unless it has n rows."""
+    array = to_array(simulator.name, what, returned, f"fix its {method}")
     if array.ndim < 1 or len(array) != n:
-        remedy = f"there must be {n} of them: mend its {method}"
+        remedy = f"return {n} of them: fix its {method}"
         raise UserCodeError(simulator.name, f"gave {what} of shape {array.shape}", remedy)
     return array

@@ -1,4 +1,4 @@
-"""The simulators that run inside of compiled loops, by number: compiled code cannot take one as an argument."""
+"""Simulators that run inside compiled loops, by number, since compiled code cannot take objects."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import NUMBERS as ACROBOT_NUMBERS
 from aggrevated.simulators.acrobot import SEEN as ACROBOT_SEEN
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.simulators.acrobot import observe_row as look_at_acrobot
-from aggrevated.simulators.acrobot import reset_row as begin_acrobot
-from aggrevated.simulators.acrobot import step_row as advance_acrobot
+from aggrevated.simulators.acrobot import observe_row as observe_acrobot
+from aggrevated.simulators.acrobot import reset_row as reset_acrobot
+from aggrevated.simulators.acrobot import step_row as step_acrobot
 from aggrevated.simulators.cartpole import NUMBERS as CARTPOLE_NUMBERS
 from aggrevated.simulators.cartpole import SEEN as CARTPOLE_SEEN
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.simulators.cartpole import observe_row as look_at_cartpole
-from aggrevated.simulators.cartpole import reset_row as begin_cartpole
-from aggrevated.simulators.cartpole import step_row as advance_cartpole
+from aggrevated.simulators.cartpole import observe_row as observe_cartpole
+from aggrevated.simulators.cartpole import reset_row as reset_cartpole
+from aggrevated.simulators.cartpole import step_row as step_cartpole
 from aggrevated.simulators.partial_observation import ColumnSelection, PartialObservationSimulator
 
 CARTPOLE = 0
@@ -27,16 +27,19 @@ ACROBOT = 1
 
 @dataclass(frozen=True)
 class CompiledForm:
-    """What a compiled loop needs to know of a simulator."""
+    """A simulator as a compiled loop takes it."""
 
     number: int
-    state: int  # how many numbers a state has
-    seen: int  # and what can be seen of it
-    columns: Array  # which of these the learner sees
+    state: int  # size of a state
+    seen: int  # size of an observation before columns are selected
+    columns: Array  # indices of the columns that the learner observes
 
 
 def find_compiled_form(simulator: Simulator) -> CompiledForm | None:
-    """That of a simulator which has one. A class derived from it may be another simulator, and has none."""
+    """Return the compiled form of a simulator, or None where it has none.
+
+    A subclass of CartPole or Acrobot may behave otherwise and has no compiled form.
+    """
     if type(simulator) is not PartialObservationSimulator:
         return find_compiled_with_columns(simulator, None)
     view = simulator.view
@@ -46,7 +49,7 @@ def find_compiled_form(simulator: Simulator) -> CompiledForm | None:
 
 
 def find_compiled_with_columns(simulator: Simulator, columns: Array | None) -> CompiledForm | None:
-    """The same, of which the learner sees these columns; None: all."""
+    """Return the compiled form with these observed columns (None: all), or None for other simulators."""
     if type(simulator) is CartPole:
         return CompiledForm(
             CARTPOLE, CARTPOLE_NUMBERS, CARTPOLE_SEEN, np.arange(CARTPOLE_SEEN) if columns is None else columns
@@ -62,24 +65,24 @@ def find_compiled_with_columns(simulator: Simulator, columns: Array | None) -> C
 def reset_row(simulator, seed, state):  # type: ignore[no-untyped-def]
     """Write the first state of the episode with this seed."""
     if simulator == CARTPOLE:
-        begin_cartpole(seed, state)
+        reset_cartpole(seed, state)
     else:
-        begin_acrobot(seed, state)
+        reset_acrobot(seed, state)
 
 
 @njit_cached
 def observe_row(simulator, state, observation):  # type: ignore[no-untyped-def]
-    """Write all that can be seen of a state."""
+    """Write the full observation of a state."""
     if simulator == CARTPOLE:
-        look_at_cartpole(state, observation)
+        observe_cartpole(state, observation)
     else:
-        look_at_acrobot(state, observation)
+        observe_acrobot(state, observation)
 
 
 @njit_cached
 def step_row(simulator, state, action):  # type: ignore[no-untyped-def]
-    """Change the state to the next one: (its cost, whether the episode has ended)."""
+    """Overwrite a state with the next one and return (cost, whether the episode has ended)."""
     if simulator == CARTPOLE:
-        return -1.0, advance_cartpole(state, action)
-    done = advance_acrobot(state, action)
+        return -1.0, step_cartpole(state, action)
+    done = step_acrobot(state, action)
     return 0.0 if done else 1.0, done

@@ -1,4 +1,4 @@
-"""Partial observation: any simulator, seen through a function. The oracle keeps the state."""
+"""Partial observation: any simulator, observed through a function. The oracle still sees the full state."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,35 +12,48 @@ from aggrevated.simulators import Simulator
 
 @dataclass(frozen=True)
 class PartialObservationSimulator:
-    """`simulator`, of whose states the learner sees `view(state)`, float32 [n, ...]; all else is as it was."""
+    """A simulator whose observations are replaced by `view(state)`.
+
+    Args:
+        simulator: the simulator that resets and steps.
+        view: function from states [n, ...] to observations, float32 [n, ...].
+        observation_space: space of one observation of the view.
+        name: name in messages and files.
+        parts: parts of a state by name, true where the view shows the part; for the record of a run.
+    """
 
     simulator: Simulator
     view: Callable[[Array], Array]
     observation_space: Box
     name: str
-    parts: Mapping[str, bool] = field(default_factory=dict)  # of a state, by name: does the view show it?
+    parts: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def horizon(self) -> int:
+        """H, the horizon of the wrapped simulator."""
         return self.simulator.horizon
 
     @property
     def action_space(self) -> Discrete | Box:
+        """Action space of the wrapped simulator."""
         return self.simulator.action_space
 
     def reset(self, seeds: Array) -> Array:
+        """Return initial states [n, ...] of the wrapped simulator, one per seed [n]."""
         return self.simulator.reset(seeds)
 
     def observe(self, state: Array) -> Array:
+        """Return the view's observations, float32 [n, ...], of states [n, ...]."""
         return self.view(state)
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        """Return (next states, costs [n], done [n]) of the wrapped simulator."""
         return self.simulator.step(state, action)
 
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """A view that shows some of the numbers of what the simulator itself shows."""
+    """A view that selects columns of the simulator's observations."""
 
     simulator: Simulator
     columns: tuple[int, ...]
@@ -50,15 +63,30 @@ class ColumnSelection:
 
     @property
     def space(self) -> Box:
-        """Of the observations."""
-        whole = self.simulator.observation_space
-        seen = list(self.columns)
-        return Box(whole.low[seen], whole.high[seen])
+        """Space of the selected columns."""
+        full = self.simulator.observation_space
+        columns = list(self.columns)
+        return Box(full.low[columns], full.high[columns])
 
 
 def select_columns(
     simulator: Simulator, columns: tuple[int, ...], name: str, parts: Mapping[str, bool] | None = None
 ) -> PartialObservationSimulator:
-    """The simulator, of whose observations the learner sees these columns."""
+    """Return the simulator with only some columns of its observations.
+
+    Args:
+        simulator: the simulator, with observations [n, O].
+        columns: indices of the columns that the learner observes.
+        name: name of the new simulator.
+        parts: parts of a state by name, true where the columns show the part.
+
+    Returns:
+        A simulator with the same states, actions and costs, and observations [n, len(columns)].
+
+    Example:
+        >>> from aggrevated import CartPole
+        >>> select_columns(CartPole(), (0, 2), "cartpole-positions").observation_space.shape
+        (2,)
+    """
     view = ColumnSelection(simulator, columns)
     return PartialObservationSimulator(simulator, view, view.space, name, parts or {})

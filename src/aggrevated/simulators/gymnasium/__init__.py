@@ -1,4 +1,4 @@
-"""Any Gymnasium environment as a simulator."""
+"""Adapter of any Gymnasium environment to a simulator."""
 
 from aggrevated.simulators.gymnasium.simulator import GymnasiumSimulator
 

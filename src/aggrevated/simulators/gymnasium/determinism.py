@@ -1,4 +1,4 @@
-"""That an environment repeats itself exactly is not believed, but tried; and whether anything is left to chance."""
+"""Checks by short random episodes of whether an environment is repeatable, and whether it is stochastic."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from aggrevated.simulators.gymnasium.pool import EnvironmentPool
 
 PROOF_SEEDS = np.array([0, LARGEST_SEED], np.uint64)
 PROOF_STEPS = 20
-MOST_TRIES = 10  # with other luck, where episodes are short
-FEWEST = 5  # steps of an episode: of fewer nothing can be told
-# The whole takes some ten times as long as its first episodes: they end early where it would take 30 seconds, and where
-# it would take more than a minute even so, the environment is refused.
+MOST_TRIES = 10  # pairs of reseeded episodes, where episodes are short
+FEWEST = 5  # steps of an episode, below which a check says nothing
+# All checks take about ten times as long as the first episodes. These end early after 3 s, which means 30 s
+# in all. The environment is refused if they take more than 6 s, which means a minute in all.
 LONG = 3.0
 TOO_LONG = 6.0
 
@@ -32,39 +32,46 @@ class RecordedStep:
 
     state: Array
     action: Array
-    following: Array
+    next_state: Array
     cost: Array
     done: Array
 
 
 def check_deterministic(simulator: Simulator, pool: EnvironmentPool, drift: DataError) -> list[RecordedStep]:
-    """Short random episodes; raise `drift` unless they can be repeated exactly, from their start and their middle.
+    """Run short random episodes, repeat them from their start and their middle, and return their steps.
 
-    They are repeated in used environments, which shows what is carried over from episode to episode, and in new ones,
-    which shows what is drawn at construction; and in reverse order, which shows what environments share.
+    They are repeated in used environments, which detects state carried over between episodes; in new ones,
+    which detects random construction; and in reverse order, which detects state shared between environments.
+
+    Args:
+        simulator: the simulator.
+        pool: its environments.
+        drift: the error to raise.
+
+    Raises:
+        DataError: `drift`, if a repetition differs.
     """
     episodes = run_random_episodes(simulator, simulator.reset)
-    for prepare in (pool.forget, pool.clear):
-        prepare()
+    for reset_pool in (pool.forget, pool.clear):
+        reset_pool()
         first = simulator.reset(PROOF_SEEDS[::-1])
         if not is_equal_reversed(first, episodes[0].state):
             raise drift
         middle = len(episodes) // 2
         for start, state in ((middle, episodes[middle].state[::-1]), (0, first)):
-            prepare()
-            for moment in episodes[start:]:
-                following, cost, done = simulator.step(state, moment.action[::-1])
-                if not all(
-                    map(is_equal_reversed, (following, cost, done), (moment.following, moment.cost, moment.done))
-                ):
+            reset_pool()
+            for recorded in episodes[start:]:
+                step = simulator.step(state, recorded.action[::-1])
+                if not all(map(is_equal_reversed, step, (recorded.next_state, recorded.cost, recorded.done))):
                     raise drift
-                state = following[~done]
+                next_state, _, done = step
+                state = next_state[~done]
     pool.forget()
     return episodes
 
 
 def is_equal_reversed(reversed_batch: Array, batch: Array) -> bool:
-    """Whether two batches are equal, one of them in reverse order."""
+    """Return whether a batch in reverse order equals another batch."""
     if batch.dtype == object:
         return len(batch) == len(reversed_batch) and all(
             a == b for a, b in zip(reversed_batch[::-1], batch, strict=True)
@@ -75,20 +82,20 @@ def is_equal_reversed(reversed_batch: Array, batch: Array) -> bool:
 def is_stochastic(
     simulator: Simulator, pool: EnvironmentPool, reseed: Callable[[Array, Array], Array], steps: int
 ) -> bool:
-    """Whether the same actions lead elsewhere with other luck, in random episodes: more where they are short."""
+    """Return whether equal actions lead to other states after reseeding, in some random episodes."""
     compared = 0
-    for actions in range(MOST_TRIES):
+    for action_seed in range(MOST_TRIES):
 
-        def record_episodes(luck: int, actions: int = actions) -> list[RecordedStep]:
+        def record_episodes(seed: int, action_seed: int = action_seed) -> list[RecordedStep]:
             def reset_reseeded(seeds: Array) -> Array:
                 states = simulator.reset(seeds)
                 pool.forget()
-                return reseed(states, np.full(len(seeds), luck, np.uint64))
+                return reseed(states, np.full(len(seeds), seed, np.uint64))
 
-            return run_random_episodes(simulator, reset_reseeded, steps, actions)
+            return run_random_episodes(simulator, reset_reseeded, steps, action_seed)
 
-        one = record_episodes(2 * actions + 1)
-        other = record_episodes(2 * actions + 2)
+        one = record_episodes(2 * action_seed + 1)
+        other = record_episodes(2 * action_seed + 2)
         if not is_equal_trajectory(simulator, one, other):
             return True
         compared += len(one)
@@ -98,11 +105,11 @@ def is_stochastic(
 
 
 def is_equal_trajectory(simulator: Simulator, one: list[RecordedStep], other: list[RecordedStep]) -> bool:
-    """Whether the same was to be seen in two batches of episodes, and cost the same."""
+    """Return whether two batches of episodes have equal observations, costs and ends."""
     return len(one) == len(other) and all(
         np.array_equal(a.done, b.done)
         and np.array_equal(a.cost, b.cost, equal_nan=True)
-        and np.array_equal(simulator.observe(a.following), simulator.observe(b.following))
+        and np.array_equal(simulator.observe(a.next_state), simulator.observe(b.next_state))
         for a, b in zip(one, other, strict=True)
     )
 
@@ -110,40 +117,40 @@ def is_equal_trajectory(simulator: Simulator, one: list[RecordedStep], other: li
 def run_random_episodes(
     simulator: Simulator, initial: Callable[[Array], Array], steps: int = PROOF_STEPS, seed: int = 0
 ) -> list[RecordedStep]:
-    """The steps of a small batch of episodes under random actions, few where they take long."""
-    began = time.monotonic()
+    """Return the steps of a batch of two episodes under random actions, fewer where steps are slow."""
+    started_at = time.monotonic()
     state = initial(PROOF_SEEDS)
     seeds = PROOF_SEEDS
-    found: list[RecordedStep] = []
+    recorded: list[RecordedStep] = []
     generator = np.random.default_rng(seed)
     for t in range(min(steps, simulator.horizon)):
-        took = time.monotonic() - began
-        if took > LONG and t >= FEWEST:
+        seconds = time.monotonic() - started_at
+        if seconds > LONG and t >= FEWEST:
             break
-        if took > TOO_LONG:
+        if seconds > TOO_LONG:
             raise UsageError(
-                f"{simulator.name} took {took:.0f} seconds to be reset twice and to take {len(found)} steps: too slow "
-                "to learn in; make its steps and its reset faster"
+                f"{simulator.name} is too slow to learn in: 2 resets and {len(recorded)} steps took {seconds:.0f} "
+                "seconds; make its reset and its step faster"
             )
         action = sample_legal_actions(simulator, state, generator)
         with add_error_position(seeds, step=t):
-            following, cost, done = simulator.step(state, action)
-        found.append(RecordedStep(state, action, following, cost, done))
-        state = following[~done]
+            next_state, cost, done = simulator.step(state, action)
+        recorded.append(RecordedStep(state, action, next_state, cost, done))
+        state = next_state[~done]
         seeds = seeds[~done]
         if not len(state):
             break
-    return found
+    return recorded
 
 
 def sample_legal_actions(simulator: Simulator, state: Array, generator: np.random.Generator) -> Array:
-    """One for each state, among those that are legal; of vectors within wide bounds."""
+    """Return one random legal action per state; vectors are uniform within the bounds, clipped to ±10."""
     space = simulator.action_space
-    rules = find_action_mask(simulator)
+    masked = find_action_mask(simulator)
     n = len(state)
     if isinstance(space, Discrete):
-        lots = generator.random((n, int(space.n)))
-        chosen: Array = (np.where(rules.action_mask(state), lots, -1.0) if rules else lots).argmax(axis=1)
-        return chosen
+        scores = generator.random((n, int(space.n)))
+        actions: Array = (np.where(masked.action_mask(state), scores, -1.0) if masked else scores).argmax(axis=1)
+        return actions
     low, high = (np.clip(bound.astype(np.float64), -10.0, 10.0) for bound in (space.low, space.high))
     return (low + (high - low) * generator.random((n, *space.shape))).astype(space.dtype)

@@ -1,4 +1,4 @@
-"""Environments as they are made for us: without a time limit, and with seeds that they take."""
+"""Making, resetting and seeding Gymnasium environments without their time limits."""
 
 from __future__ import annotations
 
@@ -16,33 +16,36 @@ from aggrevated.core.user_code import call_user_code
 
 Environment = gymnasium.Env[Any, Any]
 EnvironmentFactory = Callable[..., Environment]
-EnvironmentSource = str | EnvSpec | EnvironmentFactory  # of which new environments can be made
+EnvironmentSource = str | EnvSpec | EnvironmentFactory  # each makes new environments
 LARGEST_SEED = 2**64 - 1  # of a trajectory
 SMALL = 2**31
 
 
 class SeedingMode(Enum):
-    """How an environment is given the seed of a trajectory, in words where that is unusual."""
+    """How an environment receives the seed of a trajectory; the value describes unusual modes."""
 
     WHOLE = ""
-    SMALL = "its reset takes no 64-bit seeds, and is given them modulo 2**31"
-    GENERATOR = "its reset takes no seed; its generator np_random is made anew from it before"
+    SMALL = "its reset accepts no 64-bit seeds: it receives them modulo 2**31"
+    GENERATOR = "its reset accepts no seed: its generator np_random is replaced before each reset"
 
 
 def resolve_environment_source(environment: EnvironmentSource | Environment) -> EnvironmentSource:
-    """What new environments are made of: an id, a function, or what an environment says of how it was made."""
+    """Return the source of new environments: an id, a function, or the spec of an environment."""
     if isinstance(environment, gymnasium.Env) and environment.spec is not None:
         return environment.spec
     if isinstance(environment, str | EnvSpec) or callable(environment):
         return environment
-    raise UsageError("one environment runs one episode at a time: give its id, or a function that makes a new one")
+    raise UsageError(
+        "one environment runs one episode at a time: pass its Gymnasium id, or a function that makes a new one"
+    )
 
 
 def make_environment(source: EnvironmentSource, **options: Any) -> Environment:
-    """A new environment, as it comes."""
+    """Return a new environment with all its wrappers; raise a `UsageError` where it cannot be made."""
     if isinstance(source, str | EnvSpec):
         try:
-            return gymnasium.make(source, disable_env_checker=True, **options)  # `prove` checks more, and once
+            # `check_deterministic` replaces Gymnasium's checker.
+            return gymnasium.make(source, disable_env_checker=True, **options)
         except (gymnasium.error.Error, ImportError) as error:
             name = source if isinstance(source, str) else source.id
             raise UsageError(f"Gymnasium cannot make {name!r}: {' '.join(str(error).split())}") from error
@@ -57,29 +60,29 @@ def make_environment(source: EnvironmentSource, **options: Any) -> Environment:
     if isinstance(env, gymnasium.Env):
         return env
     raise UsageError(
-        f"{get_environment_name(source)} returned {type(env).__name__} where a gymnasium.Env was to be made"
+        f"{get_environment_name(source)} returned {type(env).__name__}; it must return a new gymnasium.Env"
     )
 
 
 def get_environment_name(source: EnvironmentFactory) -> str:
-    """Of a function."""
+    """Return the name of a function that makes environments, or of its type."""
     return str(getattr(source, "__name__", type(source).__name__))
 
 
 def make_rendering_environment(source: EnvironmentSource, name: str) -> Environment:
-    """A new environment that draws pictures, without its time limit; a `UsageError` where none can be made."""
+    """Return a new environment that renders RGB arrays, without its time limit, or raise a `UsageError`."""
     if not isinstance(source, str | EnvSpec):
-        taken = inspect.signature(source).parameters.values()
-        if not any(p.name == "render_mode" or p.kind is p.VAR_KEYWORD for p in taken):
+        parameters = inspect.signature(source).parameters.values()
+        if not any(p.name == "render_mode" or p.kind is p.VAR_KEYWORD for p in parameters):
             raise UsageError(f"{name} cannot be drawn: let the function that makes it take render_mode and pass it on")
     env = unwrap_time_limit(make_environment(source, render_mode="rgb_array"))
     if env.render_mode != "rgb_array":
-        raise UsageError(f"{name} cannot be drawn, for it has no render_mode 'rgb_array'; give it one")
+        raise UsageError(f"{name} cannot be drawn: it has no render_mode 'rgb_array'; add one")
     return env
 
 
 def unwrap_time_limit(env: Environment) -> Environment:
-    """The environment without `TimeLimit`: its counter is a hidden state, and the horizon cuts episodes already."""
+    """Return the environment without `TimeLimit`, whose counter is hidden state."""
     if isinstance(env, gymnasium.wrappers.TimeLimit):
         return unwrap_time_limit(env.env)
     if isinstance(env, gymnasium.Wrapper):
@@ -88,7 +91,7 @@ def unwrap_time_limit(env: Environment) -> Environment:
 
 
 def read_time_limit(env: Environment) -> int | None:
-    """After how many steps it cuts its episodes, as far as it says."""
+    """Return the number of steps after which an environment cuts its episodes; None: it declares none."""
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, gymnasium.wrappers.TimeLimit):
             return int(env._max_episode_steps)
@@ -97,7 +100,7 @@ def read_time_limit(env: Environment) -> int | None:
 
 
 def reset_environment(env: Environment, seed: int, seeding: SeedingMode) -> Any:
-    """What `reset` gives."""
+    """Reset an environment with a seed and return what its `reset` returns."""
     if seeding is SeedingMode.WHOLE:
         return env.reset(seed=seed)
     if seeding is SeedingMode.SMALL:
@@ -107,14 +110,14 @@ def reset_environment(env: Environment, seed: int, seeding: SeedingMode) -> Any:
 
 
 def reseed_environment(env: Environment, seed: int) -> None:
-    """Give an environment another generator."""
+    """Replace the generator of an environment."""
     env.unwrapped.np_random = np.random.Generator(np.random.PCG64(seed))
 
 
 def detect_seeding_mode(env: Environment, name: str) -> SeedingMode:
-    """How it takes seeds, which have 64 bits; found by trying."""
-    taken = inspect.signature(env.reset).parameters.values()
-    if not any(p.name == "seed" or p.kind is p.VAR_KEYWORD for p in taken):
+    """Return how an environment accepts 64-bit seeds, found by resetting it."""
+    parameters = inspect.signature(env.reset).parameters.values()
+    if not any(p.name == "seed" or p.kind is p.VAR_KEYWORD for p in parameters):
         return SeedingMode.GENERATOR
     try:
         env.reset(seed=LARGEST_SEED)

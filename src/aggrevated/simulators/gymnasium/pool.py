@@ -1,4 +1,4 @@
-"""Environments that are kept for several episodes."""
+"""A pool of environments that are reused for several episodes."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from aggrevated.simulators.gymnasium.make import Environment
 
 
 class EnvironmentPool:
-    """Environments for use: at most `size` that are kept where they stand, and those that nobody needs any more."""
+    """Environments for reuse: at most `size` that stay in a state by key, and spare ones in any state."""
 
     def __init__(self, make: Callable[[], Environment], size: int) -> None:
         if size < 1:
-            raise UsageError(f"live = {size} environments cannot be kept; give 1 or more")
+            raise UsageError(f"live = {size} is too small; pass live=1 or more")
         self.make = make
         self.size = size
         self.spare: list[Environment] = []
-        self.standing: OrderedDict[Hashable, Environment] = OrderedDict()  # by where they stand, oldest first
+        self.standing: OrderedDict[Hashable, Environment] = OrderedDict()  # by key of the state, oldest first
 
     def claim(self, key: Hashable) -> Environment | None:
-        """The environment that stands there; it is the caller's from now on."""
+        """Remove and return the environment that is in the state of this key; None where there is none."""
         return self.standing.pop(key, None)
 
     def take(self) -> Environment:
-        """An environment that may stand anywhere."""
+        """Return an environment in any state: a spare one, or a new one."""
         return self.spare.pop() if self.spare else self.make()
 
     def keep(self, key: Hashable, env: Environment) -> None:
-        """Keep an environment for whoever comes back to where it stands; the oldest gives way."""
+        """Add an environment under the key of its state; in a full pool the oldest one becomes spare."""
         replaced = self.standing.pop(key, None)
         self.standing[key] = env
         if len(self.standing) > self.size:
@@ -38,12 +38,12 @@ class EnvironmentPool:
             self.spare.append(replaced)
 
     def forget(self) -> None:
-        """Keep the environments, but not where they stand."""
+        """Make all environments spare."""
         self.spare += self.standing.values()
         self.standing.clear()
 
     def clear(self) -> None:
-        """Close all environments; new ones will be made."""
+        """Close all environments; the pool makes new ones on demand."""
         self.forget()
         while self.spare:
             self.spare.pop().close()

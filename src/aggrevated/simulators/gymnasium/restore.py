@@ -1,4 +1,4 @@
-"""How an environment is brought back to a state: by a snapshot, or by replaying the episode."""
+"""Restoring an environment to a state: by a snapshot, or by replaying the episode."""
 
 from __future__ import annotations
 
@@ -22,215 +22,223 @@ from aggrevated.simulators.gymnasium.states import ActionHistory, EnvironmentSta
 
 
 class StateRestorer(Protocol):
-    """How one comes back to a state."""
+    """A restorer of environments to states."""
 
     @property
-    def words(self) -> str:
-        """How an environment comes back, said of it."""
+    def description(self) -> str:
+        """How states are restored, for people: "by …"."""
         ...
 
     @property
     def replayed(self) -> int:
-        """How many steps were taken again so far."""
+        """Number of steps replayed so far."""
         ...
 
     @property
     def drift(self) -> DataError:
-        """What to say when an environment does not come back to where it was."""
+        """The error for an environment that is not restored exactly."""
         ...
 
     def record_reset(self, env: Environment, seed: int) -> Any:
-        """The way back to an environment that was just reset."""
+        """Return the restore point of an environment that was just reset with `seed`."""
         ...
 
-    def claim(self, spots: list[EnvironmentState]) -> list[Environment | None]:
-        """For each of the spots, an environment that stands there already, if there is one."""
+    def claim(self, states: list[EnvironmentState]) -> list[Environment | None]:
+        """Return, for each state, an environment that is in it already; None where there is none."""
         ...
 
-    def restore(self, spot: EnvironmentState) -> Environment:
-        """An environment brought back to a spot."""
+    def restore(self, state: EnvironmentState) -> Environment:
+        """Return an environment restored to `state`."""
         ...
 
-    def record_step(self, spot: EnvironmentState, env: Environment, action: Any) -> Any:
-        """The way back to an environment that has taken an action at a spot."""
+    def record_step(self, state: EnvironmentState, env: Environment, action: Any) -> Any:
+        """Return the restore point of an environment that has taken `action` in `state`."""
         ...
 
-    def release(self, env: Environment, spot: EnvironmentState) -> None:
-        """Take an environment back that stands at a spot."""
+    def release(self, env: Environment, state: EnvironmentState) -> None:
+        """Return an environment, which is in `state`, to the pool."""
         ...
 
-    def reseed(self, back: Any, seed: int) -> Any:
-        """The same way back, with another generator there."""
+    def reseed(self, restore_point: Any, seed: int) -> Any:
+        """Return an equal restore point from which another generator is used."""
         ...
 
-    def move_to_state(self, env: Environment, back: Any, at: Any = None) -> Any:
-        """Bring an environment, which stands `at` another state, to be drawn; where it stands now."""
+    def move_to_state(self, env: Environment, restore_point: Any, current: Any = None) -> Any:
+        """Restore an environment, now at `current`, for drawing; return its new restore point."""
         ...
 
 
 @dataclass(frozen=True)
 class SnapshotRestorer:
-    """By what an environment is set by; one environment serves all."""
+    """Restorer by snapshots; one environment serves all episodes."""
 
-    border: EnvironmentAdapter
+    env_adapter: EnvironmentAdapter
     pool: EnvironmentPool
-    recipe: SnapshotAdapter
+    snapshot_adapter: SnapshotAdapter
     replayed = 0
 
     @property
-    def words(self) -> str:
-        return f"it comes back to a state {self.recipe.words}"
+    def description(self) -> str:
+        return self.snapshot_adapter.description
 
     @property
     def drift(self) -> DataError:
         return DataError(
-            f"{self.border.name} does not repeat itself exactly after set_state: let get_state return all that the "
-            "next step depends on, random generators and counters included"
+            f"{self.env_adapter.name} does not repeat itself exactly after set_state: let get_state return everything "
+            "that the next step depends on, including random generators and counters"
         )
 
     def record_reset(self, env: Environment, seed: int) -> SnapshotState:
-        if self.recipe.ours:
-            return SnapshotState(self.recipe.get(env))
-        return SnapshotState(call_user_code(self.border.name, "get_state", lambda: self.recipe.get(env)))
+        if self.snapshot_adapter.is_builtin:
+            return SnapshotState(self.snapshot_adapter.get(env))
+        return SnapshotState(call_user_code(self.env_adapter.name, "get_state", lambda: self.snapshot_adapter.get(env)))
 
-    def claim(self, spots: list[EnvironmentState]) -> list[Environment | None]:
-        return [None] * len(spots)
+    def claim(self, states: list[EnvironmentState]) -> list[Environment | None]:
+        return [None] * len(states)
 
-    def restore(self, spot: EnvironmentState) -> Environment:
+    def restore(self, state: EnvironmentState) -> Environment:
         env = self.pool.take()
-        self._set(env, spot.back)
+        self._set(env, state.restore_point)
         return env
 
-    def record_step(self, spot: EnvironmentState, env: Environment, action: Any) -> SnapshotState:
+    def record_step(self, state: EnvironmentState, env: Environment, action: Any) -> SnapshotState:
         return self.record_reset(env, 0)
 
-    def release(self, env: Environment, spot: EnvironmentState) -> None:
-        if spot.ended and not self.recipe.ours:
-            reset_environment(env, 0, self.border.seeding)
+    def release(self, env: Environment, state: EnvironmentState) -> None:
+        if state.ended and not self.snapshot_adapter.is_builtin:
+            reset_environment(env, 0, self.env_adapter.seeding)
         self.pool.spare.append(env)
 
-    def reseed(self, back: SnapshotState, seed: int) -> SnapshotState:
-        return SnapshotState(back.value, seed)
+    def reseed(self, restore_point: SnapshotState, seed: int) -> SnapshotState:
+        return SnapshotState(restore_point.value, seed)
 
-    def move_to_state(self, env: Environment, back: Any, at: Any = None) -> Any:
-        self._set(env, back)
-        self.recipe.draws(env)
-        return back
+    def move_to_state(self, env: Environment, restore_point: Any, current: Any = None) -> Any:
+        self._set(env, restore_point)
+        self.snapshot_adapter.prepare_rendering(env)
+        return restore_point
 
-    def _set(self, env: Environment, back: Any) -> None:
-        if self.recipe.ours:
-            self.recipe.set(env, back.value)
+    def _set(self, env: Environment, restore_point: Any) -> None:
+        snapshot = restore_point.value
+        if self.snapshot_adapter.is_builtin:
+            self.snapshot_adapter.set(env, snapshot)
         else:
-            call_user_code(self.border.name, "set_state", lambda: self.recipe.set(env, back.value))
-        if back.luck is not None:
-            reseed_environment(env, back.luck)
+            call_user_code(self.env_adapter.name, "set_state", lambda: self.snapshot_adapter.set(env, snapshot))
+        if restore_point.generator_seed is not None:
+            reseed_environment(env, restore_point.generator_seed)
 
 
 @dataclass
 class ReplayRestorer:
-    """By resetting it and taking the actions again; environments are kept where they stand, for those who go on."""
+    """Restorer by a reset and the actions so far; a pool keeps environments in recent states."""
 
-    border: EnvironmentAdapter
+    env_adapter: EnvironmentAdapter
     pool: EnvironmentPool
     replayed: int = 0
-    words = "it comes back to a state by replaying the episode"
+    description = "by replaying the episode"
 
     @property
     def drift(self) -> DataError:
         return DataError(
-            f"{self.border.name} does not repeat itself exactly when its seed and actions are replayed: let "
-            "reset(seed) seed all that is random in it and undo all that came before, or supply get_state and set_state"
+            f"{self.env_adapter.name} does not repeat itself exactly when its seed and actions are replayed: let "
+            "reset(seed) seed everything random and undo everything before it, or supply get_state and set_state"
         )
 
     def record_reset(self, env: Environment, seed: int) -> HistoryPosition:
         return HistoryPosition(ActionHistory(seed), 0)
 
-    def claim(self, spots: list[EnvironmentState]) -> list[Environment | None]:
-        places: list[Any] = [spot.back for spot in spots]
-        if any(place.t >= self.border.horizon for place in places):
-            raise UsageError(f"{self.border.name} was stepped beyond its horizon; make it with a larger one")
-        return [self.pool.claim((place.history, place.t)) for place in places]
+    def claim(self, states: list[EnvironmentState]) -> list[Environment | None]:
+        positions: list[Any] = [state.restore_point for state in states]
+        if any(position.t >= self.env_adapter.horizon for position in positions):
+            raise UsageError(f"{self.env_adapter.name} was stepped beyond its horizon; make it with a larger horizon")
+        return [self.pool.claim((position.history, position.t)) for position in positions]
 
-    def restore(self, spot: EnvironmentState) -> Environment:
-        """Replays the episode, and compares what is seen at its end with what was seen there the first time."""
+    def restore(self, state: EnvironmentState) -> Environment:
+        """Replay the episode, and check that the last observation is the recorded one."""
         env = self.pool.take()
-        place = spot.back
-        assert isinstance(place, HistoryPosition)
-        seen, done = self._replay_to(env, place, None)
-        self.replayed += place.t
-        if done or (seen is not None and not is_bitwise_equal(seen, spot.observation)):
+        position = state.restore_point
+        assert isinstance(position, HistoryPosition)
+        observation, done = self._replay_to(env, position, None)
+        self.replayed += position.t
+        if done or (observation is not None and not is_bitwise_equal(observation, state.observation)):
             raise self.drift
         return env
 
-    def record_step(self, spot: EnvironmentState, env: Environment, action: Any) -> HistoryPosition:
-        assert isinstance(spot.back, HistoryPosition)
-        return spot.back.append_action(action)
+    def record_step(self, state: EnvironmentState, env: Environment, action: Any) -> HistoryPosition:
+        assert isinstance(state.restore_point, HistoryPosition)
+        return state.restore_point.append_action(action)
 
-    def release(self, env: Environment, spot: EnvironmentState) -> None:
-        assert isinstance(spot.back, HistoryPosition)
-        if spot.ended or spot.back.t == self.border.horizon:
+    def release(self, env: Environment, state: EnvironmentState) -> None:
+        position = state.restore_point
+        assert isinstance(position, HistoryPosition)
+        if state.ended or position.t == self.env_adapter.horizon:
             self.pool.spare.append(env)
         else:
-            self.pool.keep((spot.back.history, spot.back.t), env)
+            self.pool.keep((position.history, position.t), env)
 
-    def reseed(self, back: HistoryPosition, seed: int) -> HistoryPosition:
-        return back.reseed(seed)
+    def reseed(self, restore_point: HistoryPosition, seed: int) -> HistoryPosition:
+        return restore_point.reseed(seed)
 
-    def move_to_state(self, env: Environment, back: Any, at: Any = None) -> Any:
-        self._replay_to(env, back, at)
-        return back
+    def move_to_state(self, env: Environment, restore_point: Any, current: Any = None) -> Any:
+        self._replay_to(env, restore_point, current)
+        return restore_point
 
     def _replay_to(
-        self, env: Environment, to: HistoryPosition, at: HistoryPosition | None
+        self, env: Environment, target: HistoryPosition, current: HistoryPosition | None
     ) -> tuple[Array | None, bool]:
-        """(what is seen, done) at a place, to which an environment goes from `at`, if that is on the way, or anew."""
-        parts = [*to.iter_segments()]
-        there = [
+        """Move an environment to `target`, from `current` if possible, and return (observation, done)."""
+        segments = [*target.iter_segments()]
+        containing = [
             i
-            for i, (history, start, stop) in enumerate(parts)
-            if at is not None and is_within_history(at, history, stop)
+            for i, (history, start, stop) in enumerate(segments)
+            if current is not None and is_within_history(current, history, stop)
         ]
-        seen = None
+        observation = None
         done = False
-        now = 0
-        if at is not None and there:
-            parts = parts[: there[0] + 1]
-            now = at.t
+        t = 0
+        if current is not None and containing:
+            segments = segments[: containing[0] + 1]
+            t = current.t
         else:
-            seen = self.border.reset(env, to.history.seed).observation
-        for history, start, stop in reversed(parts):
-            lucks = dict(history.lucks)
-            taken = history.actions[now - start : stop - start]
-            if now in lucks:
-                reseed_environment(env, lucks[now])
-            for action in self.border.to_native_actions(taken):
+            observation = self.env_adapter.reset(env, target.history.seed).observation
+        for history, start, stop in reversed(segments):
+            generator_seeds = dict(history.generator_seeds)
+            actions = history.actions[t - start : stop - start]
+            if t in generator_seeds:
+                reseed_environment(env, generator_seeds[t])
+            for action in self.env_adapter.to_native_actions(actions):
                 if done:
                     raise self.drift
-                shown, _, done = self.border.advance(env, action)
-                seen = shown.observation
-                now = now + 1
-                if now in lucks:
-                    reseed_environment(env, lucks[now])
-        return seen, done
+                converted, _, done = self.env_adapter.advance(env, action)
+                observation = converted.observation
+                t = t + 1
+                if t in generator_seeds:
+                    reseed_environment(env, generator_seeds[t])
+        return observation, done
 
 
-def is_within_history(at: HistoryPosition, history: ActionHistory, stop: int) -> bool:
-    """Whether a place is in that part of a history."""
-    return at.history is history and at.t <= stop
+def is_within_history(position: HistoryPosition, history: ActionHistory, stop: int) -> bool:
+    """Return whether a position is among the first `stop` steps of a history."""
+    return position.history is history and position.t <= stop
 
 
 def is_bitwise_equal(one: Array, other: Array) -> bool:
-    """Whether two observations are equal."""
+    """Return whether two observations have equal types and bytes."""
     return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
 def find_state_restorers(
-    border: EnvironmentAdapter, pool: EnvironmentPool, get_state: StateGetter | None, set_state: StateSetter | None
+    env_adapter: EnvironmentAdapter,
+    pool: EnvironmentPool,
+    get_state: StateGetter | None,
+    set_state: StateSetter | None,
 ) -> list[StateRestorer]:
-    """Those to be tried, the best first; the last must do."""
+    """Return the restorers to try, the fastest first; the last one is used if all others are inexact."""
     if get_state is not None and set_state is not None:
-        return [SnapshotRestorer(border, pool, make_user_adapter(get_state, set_state))]
-    env = make_environment(border.source)
-    found = find_snapshot_adapters(env)
+        return [SnapshotRestorer(env_adapter, pool, make_user_adapter(get_state, set_state))]
+    env = make_environment(env_adapter.source)
+    adapters = find_snapshot_adapters(env)
     env.close()
-    return [*(SnapshotRestorer(border, pool, recipe) for recipe in found), ReplayRestorer(border, pool)]
+    return [
+        *(SnapshotRestorer(env_adapter, pool, adapter) for adapter in adapters),
+        ReplayRestorer(env_adapter, pool),
+    ]

@@ -1,6 +1,6 @@
-"""Any Gymnasium environment as a simulator: a state is what the environment showed, and a way back to it.
+"""Any Gymnasium environment as a simulator: a state is an observation and a restore point.
 
-The observation is in the state because Gymnasium has no way to ask an environment what it shows without stepping it.
+The observation is part of the state because Gymnasium cannot return an observation without a step.
 """
 
 from __future__ import annotations
@@ -38,23 +38,48 @@ from aggrevated.simulators.gymnasium.restore import ReplayRestorer, StateRestore
 from aggrevated.simulators.gymnasium.space_conversion import EnvironmentAdapter, make_environment_adapter
 from aggrevated.simulators.gymnasium.states import EnvironmentState, HistoryPosition, stack_states
 
-OWN = {
-    "_made_by", "_border", "name", "horizon", "space_adapter", "observation_space", "action_space", "_pool", "_way",
-    "_stepped", "_proof", "notes", "proof_steps", "action_mask", "reseed",
+_ATTRIBUTES = {
+    "_arguments", "_adapter", "name", "horizon", "space_adapter", "observation_space", "action_space", "_pool",
+    "_restorer", "_stepped", "_recorded", "notes", "proof_steps", "action_mask", "reseed",
 }  # fmt: skip
 
 
 class GymnasiumSimulator:
-    """An environment, given by its id or by a function that makes a new one, over a batch of independent episodes.
+    """A Gymnasium environment as a batched simulator.
 
-    Rewards become costs, `terminated` and `truncated` both end an episode, and `horizon` takes the place of the
-    environment's time limit. It comes back to a state by `get_state(env)` and `set_state(env, ...)`, where they are
-    given, by methods of its own, by what is known of Gymnasium's own environments, or else by replaying the episode;
-    then up to `live` environments are kept where they stand, so that going forward costs one `env.step`.
-    An environment that does not repeat itself exactly is refused. `said` is what was found out about it.
+    Rewards become costs, `terminated` and `truncated` both end an episode, and `horizon` replaces the
+    environment's time limit. States are restored by the first of these ways that is exact: `get_state` and
+    `set_state`, the environment's own methods, the known state of Gymnasium's own environments, or a replay
+    of the episode.
+
+    Args:
+        environment: a Gymnasium id, a spec, an environment made by `gymnasium.make`, or a function that makes
+            a new environment.
+        horizon: H in steps; None: the environment's own time limit, or 1,000 where it declares none.
+        name: name in messages and files; None: the environment's id or class.
+        get_state: function from an environment to a snapshot; only together with `set_state`.
+        set_state: function of (environment, snapshot) that restores it.
+        live: number of environments that stay in recent states when episodes are replayed. Stepping one of
+            them costs one `env.step`.
+
+    Attributes:
+        notes: sentences on what the checks at construction found.
+        proof_steps: number of steps that these checks took.
+
+    Raises:
+        UsageError: the environment cannot be made, or is too slow.
+        DataError: the environment does not repeat itself exactly.
+        UserCodeError: one of its methods failed.
+
+    Example:
+        >>> simulator = GymnasiumSimulator("CartPole-v1", horizon=100)
+        >>> states = simulator.reset(np.arange(3, dtype=np.uint64))
+        >>> states, costs, done = simulator.step(states, np.array([0, 1, 1]))
+        >>> costs
+        array([-1., -1., -1.])
     """
 
-    # Only where the environment says which actions are legal, and only where something is left to chance:
+    # Set only where the environment provides action masks, and only where it is stochastic:
     action_mask: Callable[[Array], Array]
     reseed: Callable[[Array, Array], Array]
 
@@ -68,221 +93,286 @@ class GymnasiumSimulator:
         set_state: Callable[[Environment, Any], Any] | None = None,
         live: int = 256,
     ) -> None:
-        began = time.monotonic()
+        started_at = time.monotonic()
         source = resolve_environment_source(environment)
-        self._made_by = source, horizon, name, get_state, set_state, live
-        self._border = make_environment_adapter(source, horizon, name)
-        self.name = self._border.name
-        self.horizon = self._border.horizon
-        self.space_adapter = self._border.space_adapter
+        self._arguments = source, horizon, name, get_state, set_state, live
+        self._adapter = make_environment_adapter(source, horizon, name)
+        self.name = self._adapter.name
+        self.horizon = self._adapter.horizon
+        self.space_adapter = self._adapter.space_adapter
         self.observation_space = self.space_adapter.observation_space
         self.action_space = self.space_adapter.action_space
         if (get_state is None) != (set_state is None):
-            raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
-        self._pool = EnvironmentPool(self._border.make_reset_environment, live)
+            raise UsageError(f"{self.name}: get_state and set_state work only together; pass both or neither")
+        self._pool = EnvironmentPool(self._adapter.make_reset_environment, live)
         self._stepped = 0
-        if self._border.telling is not None:
+        if self._adapter.mask_source is not None:
             self.action_mask = self._get_action_mask
-        ways = find_state_restorers(self._border, self._pool, get_state, set_state)
-        self._way, self._proof, failed = self._choose_restorer(ways)
-        if chance := self._is_stochastic():
+        restorers = find_state_restorers(self._adapter, self._pool, get_state, set_state)
+        self._restorer, self._recorded, failures = self._choose_restorer(restorers)
+        if stochastic := self._is_stochastic():
             self.reseed = self._reseed
-        self.proof_steps = self._stepped + sum(way.replayed for way in ways)  # on no bill
+        # These steps are not counted as simulator steps of a run.
+        self.proof_steps = self._stepped + sum(restorer.replayed for restorer in restorers)
         self.notes = (
-            *self._border.notes,
-            *failed,
-            f"{self._way.words}, which was tried and is exact",
-            "the same actions may lead elsewhere with other luck" if chance else "nothing in it is left to chance",
-            f"to know this took {self.proof_steps:,} steps, {time.monotonic() - began:.1f} seconds",
+            *self._adapter.notes,
+            *failures,
+            f"states are restored {self._restorer.description}: a check found this exact",
+            "it is stochastic" if stochastic else "it is deterministic",
+            f"these checks took {self.proof_steps:,} steps and {time.monotonic() - started_at:.1f} seconds",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        added = {name: value for name, value in self.__dict__.items() if name not in OWN}
-        return recreate_simulator, (
-            type(self),
-            added,
-            self._made_by,
-        )  # environments are made, and prove themselves, there
+        # The receiving process makes new environments and checks them. It also gets the attributes of a
+        # subclass.
+        added = {name: value for name, value in self.__dict__.items() if name not in _ATTRIBUTES}
+        return recreate_simulator, (type(self), added, self._arguments)
 
     def reset(self, seeds: Array) -> Array:
-        """States [n]: the environment after `reset(seed=seed)`, for each of the seeds."""
+        """Return the states of the environment after `reset(seed=seed)`.
+
+        Args:
+            seeds: one seed per episode, uint64 [n].
+
+        Returns:
+            States [n] of dtype object.
+        """
         return stack_states([self._make_initial_state(int(seed)) for seed in seeds])
 
     def observe(self, state: Array) -> Array:
-        """float32 [n, O] or pictures [n, H, W, ...]: what the environment showed."""
-        seen = np.empty((len(state), *self.observation_space.shape), np.float32)
-        for row, spot in zip(seen, state, strict=True):
-            row[...] = spot.observation
-        return seen
+        """Return the environment's observations.
+
+        Args:
+            state: states [n].
+
+        Returns:
+            Vectors [n, O] or images [n, H, W, ...], float32.
+        """
+        observations = np.empty((len(state), *self.observation_space.shape), np.float32)
+        for row, one in zip(observations, state, strict=True):
+            row[...] = one.observation
+        return observations
 
     def vectors(self, state: Array) -> Array:
-        """The same in the type in which the environment showed it."""
-        return np.stack([spot.observation for spot in state]) if len(state) else self.observe(state)
+        """Return the observations in the environment's own type, [n, O] or [n, H, W, ...], of states [n]."""
+        return np.stack([one.observation for one in state]) if len(state) else self.observe(state)
 
     def native_observations(self, state: Array) -> list[Any]:
-        """What the environment showed in each of the states, as it did: copies."""
+        """Return copies of the environment's unconverted observations, one per state.
+
+        Args:
+            state: states [n].
+
+        Returns:
+            n observations in the environment's own observation space.
+        """
         space = self.space_adapter.observations
         if isinstance(space, Box):
-            return [spot.observation.reshape(space.shape).copy() for spot in state]
-        return [unflatten(space, spot.observation) for spot in state]
+            return [one.observation.reshape(space.shape).copy() for one in state]
+        return [unflatten(space, one.observation) for one in state]
 
     def snapshot(self, state: Array) -> list[Any]:
-        """[n]: what `get_state` returned, or where episodes are replayed, (the seed, the actions so far)."""
-        backs = [spot.back for spot in state]
-        return [(b.history.seed, b.collect_history()[0]) if isinstance(b, HistoryPosition) else b.value for b in backs]
+        """Return the snapshots of the states; (seed, actions so far) where episodes are replayed.
+
+        Args:
+            state: states [n].
+
+        Returns:
+            n snapshots.
+        """
+        points = [one.restore_point for one in state]
+        return [(p.history.seed, p.collect_history()[0]) if isinstance(p, HistoryPosition) else p.value for p in points]
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        """(next state [n], cost [n], done [n]). A state in which the episode has ended cannot be stepped."""
-        way = self._way
-        border = self._border
-        spots = state.tolist()
-        if any(spot.ended for spot in spots):
+        """Step the environment from each state.
+
+        Args:
+            state: states [n] of episodes that have not ended.
+            action: actions, integers [n] or vectors [n, A]; vectors are clipped to the action space.
+
+        Returns:
+            (next states [n], costs [n], done [n]).
+
+        Raises:
+            UsageError: an episode has ended already.
+            DataError: a replayed episode differs from its first run.
+            UserCodeError: the environment failed.
+        """
+        restorer = self._restorer
+        adapter = self._adapter
+        states = state.tolist()
+        if any(one.ended for one in states):
             raise UsageError(f"{self.name}: an episode that has ended was stepped; drop it from the batch")
         actions = self.space_adapter.clip_actions(action)
         native = self.space_adapter.to_native_actions(actions)
-        own = list(actions) if actions.ndim > 1 else actions.tolist()
-        n = len(spots)
-        following = np.empty(n, object)
+        recorded = list(actions) if actions.ndim > 1 else actions.tolist()
+        n = len(states)
+        next_states = np.empty(n, object)
         cost = np.empty(n)
         done = np.empty(n, bool)
-        # All that stand ready are claimed, and used, before one is restored: restoring must not take them away.
-        claimed = way.claim(spots)
+        # Environments that are in their states already are claimed and used first: restoring others must not
+        # take them.
+        claimed = restorer.claim(states)
         for i in sorted(range(n), key=lambda i: claimed[i] is None):
-            spot = spots[i]
             env = claimed[i]
             try:
                 if env is None:
-                    env = way.restore(spot)
-                shown, cost[i], ended = border.advance(env, native[i])
-                back = way.record_step(spot, env, own[i])
+                    env = restorer.restore(states[i])
+                converted, cost[i], ended = adapter.advance(env, native[i])
+                restore_point = restorer.record_step(states[i], env, recorded[i])
             except UserCodeError as error:
                 raise error.add_position(row=i) from error.__cause__
             done[i] = ended
-            following[i] = now = EnvironmentState(shown.observation, ended, shown.action_mask, back)
-            way.release(env, now)
+            next_state = EnvironmentState(converted.observation, ended, converted.action_mask, restore_point)
+            next_states[i] = next_state
+            restorer.release(env, next_state)
         self._stepped += n
-        return following, cost, done
+        return next_states, cost, done
 
     def replayed_steps(self) -> int:
-        """How many steps of environments were replayed so far, to come back to a state."""
-        return self._way.replayed
+        """Return the number of environment steps replayed so far to restore states.
+
+        Returns:
+            The number of steps, 0 or more.
+        """
+        return self._restorer.replayed
 
     @property
     def time_limit(self) -> int | None:
-        """After how many steps the environment itself would cut its episodes, as far as it says."""
-        env = make_environment(self._border.source)
+        """Number of steps after which the environment itself cuts its episodes; None: it declares none."""
+        env = make_environment(self._adapter.source)
         try:
             return read_time_limit(env)
         finally:
             env.close()
 
     def max_batch_size(self) -> int:
-        """How many episodes can go forward together without a replay."""
-        return self._pool.size if isinstance(self._way, ReplayRestorer) else sys.maxsize
+        """Return the largest number of episodes that can be stepped together without a replay.
+
+        Returns:
+            The number of episodes, `live` where episodes are replayed.
+        """
+        return self._pool.size if isinstance(self._restorer, ReplayRestorer) else sys.maxsize
 
     def fingerprint(self) -> dict[str, Array]:
-        """What was seen and paid in the first steps of two random episodes: another environment has another."""
-        few = self._proof[:FEWEST]
+        """Return arrays that identify the environment: observations and costs of two short random episodes.
+
+        Returns:
+            Arrays by name, the observations [n, O] and the costs [n].
+        """
+        first_steps = self._recorded[:FEWEST]
         return {
-            "observations": np.concatenate([self.observe(moment.state) for moment in few]),
-            "costs": np.concatenate([moment.cost for moment in few]),
+            "observations": np.concatenate([self.observe(step.state) for step in first_steps]),
+            "costs": np.concatenate([step.cost for step in first_steps]),
         }
 
     def pictures(self, states: Array) -> list[Array]:
-        """uint8 [h, w, 3] for each of the states, drawn by the environment; a whole episode in order costs one."""
-        return render_states(self._border, self._way, states.tolist())
+        """Return a picture of each state, drawn by the environment; states in order of time are fastest.
+
+        Args:
+            states: states [n].
+
+        Returns:
+            n pictures, uint8 [height, width, 3].
+
+        Raises:
+            UsageError: the environment cannot render RGB arrays.
+        """
+        return render_states(self._adapter, self._restorer, states.tolist())
 
     def close(self) -> None:
-        """Close the environments that are kept. The simulator stays usable: it makes new ones."""
+        """Close all pooled environments; the simulator stays usable and makes new ones."""
         self._pool.clear()
 
-    def _choose_restorer(self, ways: list[StateRestorer]) -> tuple[StateRestorer, list[RecordedStep], list[str]]:
-        """(the first of the ways that is exact, its proof, what is to be said of those that are not)."""
-        failed: list[str] = []
-        for way in ways[:-1]:
-            self._way = way
+    def _choose_restorer(self, restorers: list[StateRestorer]) -> tuple[StateRestorer, list[RecordedStep], list[str]]:
+        """Return (the first exact restorer, the steps of its check, notes on the inexact ones)."""
+        failures: list[str] = []
+        for restorer in restorers[:-1]:
+            self._restorer = restorer
             try:
-                return way, check_deterministic(self, self._pool, way.drift), failed
+                return restorer, check_deterministic(self, self._pool, restorer.drift), failures
             except (DataError, AttributeError, TypeError, ValueError, KeyError):
-                failed.append(f"{way.words}? that was tried and is not exact")
+                failures.append(f"states cannot be restored {restorer.description}: a check found this inexact")
                 self._pool.clear()
-        self._way = ways[-1]
-        return ways[-1], check_deterministic(self, self._pool, ways[-1].drift), failed
+        last = restorers[-1]
+        self._restorer = last
+        return last, check_deterministic(self, self._pool, last.drift), failures
 
     @property
     def _affordable_steps(self) -> int:
-        """How many steps an episode has to which there is time."""
-        return PROOF_STEPS if self._proof[-1].done.all() else len(self._proof)
+        """Number of steps per episode that the check had time for."""
+        return PROOF_STEPS if self._recorded[-1].done.all() else len(self._recorded)
 
     def _is_stochastic(self) -> bool:
         try:
             return is_stochastic(self, self._pool, self._reseed, self._affordable_steps)
-        except (AttributeError, TypeError):  # a generator that cannot be set
+        except (AttributeError, TypeError):  # its generator cannot be replaced
             return False
         finally:
             self._pool.forget()
 
     def _get_action_mask(self, state: Array) -> Array:
-        """[n, A] bool: which actions may be taken."""
-        legal = np.ones((len(state), self._border.actions), bool)
-        for row, spot in zip(legal, state, strict=True):
-            if spot.action_mask is not None:
-                row[:] = spot.action_mask
+        """Return which actions are legal, bool [n, A]."""
+        legal = np.ones((len(state), self._adapter.actions), bool)
+        for row, one in zip(legal, state, strict=True):
+            if one.action_mask is not None:
+                row[:] = one.action_mask
         return legal
 
     def _reseed(self, state: Array, seeds: Array) -> Array:
-        """The same states with other luck ahead, one seed for each."""
-        way = self._way
+        """Return copies of the states with other random numbers to come, one seed for each."""
+        reseed = self._restorer.reseed
         return stack_states(
             [
-                EnvironmentState(spot.observation, spot.ended, spot.action_mask, way.reseed(spot.back, int(seed)))
-                for spot, seed in zip(state, seeds, strict=True)
+                EnvironmentState(one.observation, one.ended, one.action_mask, reseed(one.restore_point, int(seed)))
+                for one, seed in zip(state, seeds, strict=True)
             ]
         )
 
     def _make_initial_state(self, seed: int) -> EnvironmentState:
-        """Where the environment is after `reset(seed=seed)`."""
+        """Return the state of the environment after `reset(seed=seed)`."""
         env = self._pool.take()
         try:
-            shown = self._border.reset(env, seed)
-            spot = EnvironmentState(shown.observation, False, shown.action_mask, self._way.record_reset(env, seed))
+            converted = self._adapter.reset(env, seed)
+            restore_point = self._restorer.record_reset(env, seed)
+            state = EnvironmentState(converted.observation, False, converted.action_mask, restore_point)
         except UserCodeError as error:
             raise error.add_position(step=0, seed=seed) from error.__cause__
-        self._way.release(env, spot)
-        return spot
+        self._restorer.release(env, state)
+        return state
 
 
 def recreate_simulator(
-    kind: type[GymnasiumSimulator], state: dict[str, Any], made_by: tuple[Any, ...]
+    kind: type[GymnasiumSimulator], added: dict[str, Any], arguments: tuple[Any, ...]
 ) -> GymnasiumSimulator:
-    """The simulator that these arguments once made, with what a class of somebody's own added to it."""
+    """Return a simulator made from these arguments, with the attributes that a subclass added."""
     source: EnvironmentSource
-    source, horizon, name, get_state, set_state, live = made_by
+    source, horizon, name, get_state, set_state, live = arguments
     simulator = kind.__new__(kind)
-    simulator.__dict__.update(state)  # before it proves itself, for which it is stepped
+    simulator.__dict__.update(added)  # first, since the checks at construction step the simulator
     GymnasiumSimulator.__init__(
         simulator, source, horizon, name=name, get_state=get_state, set_state=set_state, live=live
     )
     return simulator
 
 
-def render_states(border: EnvironmentAdapter, way: StateRestorer, spots: list[EnvironmentState]) -> list[Array]:
-    """A picture uint8 [h, w, 3] of each, by one environment that goes from one to the next."""
-    env = make_rendering_environment(border.source, border.name)
-    at = None
+def render_states(adapter: EnvironmentAdapter, restorer: StateRestorer, states: list[EnvironmentState]) -> list[Array]:
+    """Return a picture, uint8 [height, width, 3], of each state, drawn by one environment."""
+    env = make_rendering_environment(adapter.source, adapter.name)
+    current = None
     pictures = []
     try:
-        call_user_code(border.name, "reset", lambda: reset_environment(env, 0, border.seeding))
-        for spot in spots:
-            at = way.move_to_state(env, spot.back, at)
-            pictures.append(check_frame(border.name, call_user_code(border.name, "render", env.render)))
+        call_user_code(adapter.name, "reset", lambda: reset_environment(env, 0, adapter.seeding))
+        for state in states:
+            current = restorer.move_to_state(env, state.restore_point, current)
+            pictures.append(check_frame(adapter.name, call_user_code(adapter.name, "render", env.render)))
     finally:
         env.close()
     return pictures
 
 
-def check_frame(name: str, given: Any) -> Array:
-    """What `render` gave, if it is a picture."""
-    if given is None or np.ndim(given) != 3 or np.shape(given)[2] not in (3, 4):
+def check_frame(name: str, frame: Any) -> Array:
+    """Return a frame of `render` as uint8 [height, width, 3], or raise a `UsageError`."""
+    if frame is None or np.ndim(frame) != 3 or np.shape(frame)[2] not in (3, 4):
         raise UsageError(f"{name} cannot be drawn: let its render return arrays [height, width, 3]")
-    return np.array(given, np.uint8)[:, :, :3]
+    return np.array(frame, np.uint8)[:, :, :3]

@@ -1,4 +1,4 @@
-"""Environments that are known, or that know themselves: what all of their next steps hang on, and how it is set."""
+"""Snapshots of environments: of Gymnasium's own by their known state, of others by their own methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ StateGetter = Callable[[Environment], Any]
 StateSetter = Callable[[Environment, Any], Any]
 
 PAIRS = (("get_state", "set_state"), ("save_state", "restore_state"), ("clone_state", "restore_state"))
-# Gymnasium's own, by name: what changes in them besides their generator.
+# Attributes that change in Gymnasium's own environments, besides their generator, by class name.
 ATTRIBUTES = {
     "CartPoleEnv": ("state", "steps_beyond_terminated"),
     "PendulumEnv": ("state", "last_u"),
@@ -41,38 +41,47 @@ STATELESS = (
 
 @dataclass(frozen=True)
 class SnapshotAdapter:
-    """How a snapshot is taken of an environment, and how it is set by one: both of them copy what might be changed."""
+    """Functions that take and restore snapshots of an environment; both copy mutable values.
 
-    words: str
+    Attributes:
+        description: how states are restored, for people: "by …".
+        get: function from an environment to a snapshot.
+        set: function that restores a snapshot in an environment.
+        is_builtin: whether the functions are ours; others may raise, or leave out flags that the end of an
+            episode sets.
+        prepare_rendering: function to call before a restored environment is drawn.
+    """
+
+    description: str
     get: StateGetter
     set: StateSetter
-    ours: bool = True  # else it may raise, or forget what an environment notes at the end of an episode
-    draws: Callable[[Environment], Any] = lambda env: None  # what it needs before it can be drawn
+    is_builtin: bool = True
+    prepare_rendering: Callable[[Environment], Any] = lambda env: None
 
 
 def find_snapshot_adapters(env: Environment) -> list[SnapshotAdapter]:
-    """Those that might do for it; whether they are exact has to be tried."""
+    """Return the adapters that may suit an environment; the caller must check that they are exact."""
     env = unwrap_time_limit(env)
     while isinstance(env, gymnasium.Wrapper):
         if type(env) not in STATELESS:
             return []
         env = env.env
     kind = type(env)
-    found = [
-        SnapshotAdapter(f"by its own {get} and {set_}", *make_get_set_state_adapter(get, set_), ours=False)
+    adapters = [
+        SnapshotAdapter(f"by its own {get} and {set_}", *make_get_set_state_adapter(get, set_), is_builtin=False)
         for get, set_ in PAIRS
         if has_get_set_state(env, get, set_)
     ]
     if kind.__module__.startswith(FAMILIES) and kind.__name__ in ATTRIBUTES:
         names = ATTRIBUTES[kind.__name__]
-        found.append(SnapshotAdapter(f"by setting {', '.join(names)}", *make_attribute_adapter(names)))
+        adapters.append(SnapshotAdapter(f"by setting {', '.join(names)}", *make_attribute_adapter(names)))
     elif kind.__module__.startswith(MUJOCO):
-        found.append(make_mujoco_adapter(env))
-    return found
+        adapters.append(make_mujoco_adapter(env))
+    return adapters
 
 
 def has_get_set_state(env: Environment, get: str, set_: str) -> bool:
-    """Whether it has two such methods, the one without arguments and the other with a single one."""
+    """Return whether the environment has both methods, `get` without arguments and `set_` with one."""
     try:
         inspect.signature(getattr(env, get)).bind()
         inspect.signature(getattr(env, set_)).bind(None)
@@ -82,15 +91,17 @@ def has_get_set_state(env: Environment, get: str, set_: str) -> bool:
 
 
 def make_user_adapter(get: StateGetter, set_: StateSetter) -> SnapshotAdapter:
-    """The user's own."""
-    words = "by the get_state and set_state that were given"
+    """Return the adapter of functions that the user passed."""
     return SnapshotAdapter(
-        words, lambda env: copy_value(get(env)), lambda env, value: set_(env, copy_value(value)), ours=False
+        "by the get_state and set_state that you passed",
+        lambda env: copy_value(get(env)),
+        lambda env, value: set_(env, copy_value(value)),
+        is_builtin=False,
     )
 
 
 def make_get_set_state_adapter(get: str, set_: str) -> tuple[StateGetter, StateSetter]:
-    """The environment's own methods, and its generator."""
+    """Return functions that use the environment's own methods, and its generator."""
 
     def read_snapshot(env: Environment) -> Any:
         return copy_value(getattr(env.unwrapped, get)()), get_rng_state(env)
@@ -103,7 +114,7 @@ def make_get_set_state_adapter(get: str, set_: str) -> tuple[StateGetter, StateS
 
 
 def make_attribute_adapter(names: tuple[str, ...]) -> tuple[StateGetter, StateSetter]:
-    """Some of the environment's attributes, and its generator."""
+    """Return functions that copy attributes of the environment, and its generator."""
 
     def read_snapshot(env: Environment) -> Any:
         inner = env.unwrapped
@@ -119,7 +130,10 @@ def make_attribute_adapter(names: tuple[str, ...]) -> tuple[StateGetter, StateSe
 
 
 def make_mujoco_adapter(env: Any) -> SnapshotAdapter:
-    """All that MuJoCo integrates, where the last step left the bodies (some read it before they step), and luck."""
+    """Return an adapter of MuJoCo's integration state, body positions and the environment's generator.
+
+    Body positions are part of the snapshot because some environments read them before they step.
+    """
     import mujoco
 
     whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -133,31 +147,31 @@ def make_mujoco_adapter(env: Any) -> SnapshotAdapter:
 
     def write_snapshot(env: Environment, snapshot: Any) -> None:
         inner: Any = env.unwrapped
-        state, bodies, masses, luck = snapshot
+        state, body_positions, body_centers, rng_state = snapshot
         mujoco.mj_setState(inner.model, inner.data, state, whole)
-        inner.data.xpos[:] = bodies
-        inner.data.xipos[:] = masses
-        set_rng_state(env, luck)
+        inner.data.xpos[:] = body_positions
+        inner.data.xipos[:] = body_centers
+        set_rng_state(env, rng_state)
 
-    def draws(env: Environment) -> None:
+    def prepare_rendering(env: Environment) -> None:
         inner: Any = env.unwrapped
         mujoco.mj_forward(inner.model, inner.data)
 
-    return SnapshotAdapter("by MuJoCo's own state", read_snapshot, write_snapshot, draws=draws)
+    return SnapshotAdapter("by MuJoCo's own state", read_snapshot, write_snapshot, prepare_rendering=prepare_rendering)
 
 
 def get_rng_state(env: Environment) -> Any:
-    """Where its generator is."""
+    """Return the state of the environment's generator."""
     return env.unwrapped.np_random.bit_generator.state
 
 
 def set_rng_state(env: Environment, state: Any) -> None:
-    """Set its generator."""
+    """Set the state of the environment's generator."""
     env.unwrapped.np_random.bit_generator.state = state
 
 
 def copy_value(value: Any) -> Any:
-    """A copy that no environment can change, nor be changed by."""
+    """Return a deep copy, with fast paths for common types."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if value is None or isinstance(value, int | float | str | bytes | np.generic):

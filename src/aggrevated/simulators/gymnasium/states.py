@@ -1,4 +1,4 @@
-"""What a state is: what was shown there, and a way back, which is a snapshot or a place in a history of actions."""
+"""States of Gymnasium environments: an observation, and a snapshot or a position in a history of actions."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 
-MOST_BRANCHES = 8  # of branches, before a history is written out: pickles go down as many levels
+MOST_BRANCHES = 8  # nested branches before a history is copied: pickle recurses into each of them
 
 
 class EnvironmentState:
-    """Where an episode is. It does not change."""
+    """The immutable state of one episode."""
 
-    __slots__ = ("action_mask", "back", "ended", "observation")
+    __slots__ = ("action_mask", "ended", "observation", "restore_point")
 
     def __init__(
-        self, observation: Array, ended: bool, legal: Array | None, back: SnapshotState | HistoryPosition
+        self,
+        observation: Array,
+        ended: bool,
+        action_mask: Array | None,
+        restore_point: SnapshotState | HistoryPosition,
     ) -> None:
         self.observation = observation
         self.ended = ended
-        self.action_mask = legal
-        self.back = back
+        self.action_mask = action_mask
+        self.restore_point = restore_point
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return EnvironmentState, (self.observation, self.ended, self.action_mask, self.back)
+        return EnvironmentState, (self.observation, self.ended, self.action_mask, self.restore_point)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -34,54 +38,62 @@ class EnvironmentState:
             and self.ended == other.ended
             and is_same_state(self.observation, other.observation)
             and is_same_state(self.action_mask, other.action_mask)
-            and self.back == other.back
+            and self.restore_point == other.restore_point
         )
 
     __hash__ = None  # type: ignore[assignment]
 
 
 class SnapshotState:
-    """What an environment gave to be set by, and perhaps the seed of a generator to be set besides."""
+    """A snapshot of an environment, and a seed for its generator if the state was reseeded."""
 
-    __slots__ = ("luck", "value")
+    __slots__ = ("generator_seed", "value")
 
-    def __init__(self, value: Any, luck: int | None = None) -> None:
+    def __init__(self, value: Any, generator_seed: int | None = None) -> None:
         self.value = value
-        self.luck = luck
+        self.generator_seed = generator_seed
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SnapshotState, (self.value, self.luck)
+        return SnapshotState, (self.value, self.generator_seed)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SnapshotState) and self.luck == other.luck and is_same_state(self.value, other.value)
+        return (
+            isinstance(other, SnapshotState)
+            and self.generator_seed == other.generator_seed
+            and is_same_state(self.value, other.value)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
 
 class ActionHistory:
-    """The actions since a reset, or since a place in another history; those to come are appended.
+    """The actions since a reset, or since a position in another history; later actions are appended.
 
-    `lucks` are seeds by time: of generators that were put in the place of the environment's own there.
+    `generator_seeds` are (time, seed) pairs: the environment's generator is replaced at these times.
     """
 
-    __slots__ = ("actions", "branches", "lucks", "origin", "seed", "start")
+    __slots__ = ("actions", "branches", "generator_seeds", "origin", "seed", "start")
 
     def __init__(
-        self, seed: int, origin: HistoryPosition | None = None, actions: list[Any] | None = None, lucks: Any = ()
+        self,
+        seed: int,
+        origin: HistoryPosition | None = None,
+        actions: list[Any] | None = None,
+        generator_seeds: Any = (),
     ) -> None:
         self.seed = seed
         self.origin = origin
-        self.lucks = lucks
-        self.actions: list[Any] = [] if actions is None else actions  # ours: numbers or [A]
+        self.generator_seeds = generator_seeds
+        self.actions: list[Any] = [] if actions is None else actions  # in the simulator's format: numbers or [A]
         self.start = 0 if origin is None else origin.t
         self.branches: int = 0 if origin is None else origin.history.branches + 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ActionHistory, (self.seed, self.origin, self.actions, self.lucks)
+        return ActionHistory, (self.seed, self.origin, self.actions, self.generator_seeds)
 
 
 class HistoryPosition:
-    """After the first t actions of a history."""
+    """The position after the first t actions of a history."""
 
     __slots__ = ("history", "t")
 
@@ -104,7 +116,7 @@ class HistoryPosition:
     __hash__ = None  # type: ignore[assignment]
 
     def append_action(self, action: Any) -> HistoryPosition:
-        """One action later: in the same history where that goes no further yet, else in a branch of it."""
+        """Return the position one action later, in this history if it ends here, else in a branch."""
         history = self.history
         if history.start + len(history.actions) != self.t:
             history = self.branch()
@@ -112,37 +124,37 @@ class HistoryPosition:
         return HistoryPosition(history, self.t + 1)
 
     def reseed(self, seed: int) -> HistoryPosition:
-        """The same with another generator."""
+        """Return an equal position from which another generator is used."""
         branch = self.branch()
-        branch.lucks = (*branch.lucks, (self.t, seed))
+        branch.generator_seeds = (*branch.generator_seeds, (self.t, seed))
         return HistoryPosition(branch, self.t)
 
     def branch(self) -> ActionHistory:
-        """A history that begins here."""
+        """Return a history that begins at this position."""
         if self.history.branches < MOST_BRANCHES:
             return ActionHistory(self.history.seed, self)
-        actions, lucks = self.collect_history()
-        return ActionHistory(self.history.seed, None, actions, tuple(lucks.items()))
+        actions, generator_seeds = self.collect_history()
+        return ActionHistory(self.history.seed, None, actions, tuple(generator_seeds.items()))
 
     def iter_segments(self) -> Iterator[tuple[ActionHistory, int, int]]:
-        """(a history, from when, until when it is followed), of the branches from the last to the first."""
-        place: HistoryPosition | None = self
-        while place is not None:
-            yield place.history, place.history.start, place.t
-            place = place.history.origin
+        """Yield (history, first time, end time) of each branch, from the last to the first."""
+        position: HistoryPosition | None = self
+        while position is not None:
+            yield position.history, position.history.start, position.t
+            position = position.history.origin
 
     def collect_history(self) -> tuple[list[Any], dict[int, int]]:
-        """(all actions so far, the seeds of generators by time)."""
+        """Return (all actions so far, seeds of generators by time)."""
         actions: list[Any] = []
-        lucks: dict[int, int] = {}
+        generator_seeds: dict[int, int] = {}
         for history, start, stop in reversed([*self.iter_segments()]):
             actions += history.actions[: stop - start]
-            lucks |= dict(history.lucks)
-        return actions, lucks
+            generator_seeds |= dict(history.generator_seeds)
+        return actions, generator_seeds
 
 
 def is_same_state(one: Any, other: Any) -> bool:
-    """Whether two values are equal, not-a-numbers included; what cannot be compared counts as equal."""
+    """Return whether two values are equal, NaN equal to NaN; objects without `__eq__` count as equal."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         one = np.asarray(one)
         other = np.asarray(other)
@@ -156,8 +168,8 @@ def is_same_state(one: Any, other: Any) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
-def stack_states(spots: list[EnvironmentState]) -> Array:
-    """States [n] of dtype object."""
-    states = np.empty(len(spots), object)
-    states[:] = spots
-    return states
+def stack_states(states: list[EnvironmentState]) -> Array:
+    """Return the states as an array [n] of dtype object."""
+    stacked = np.empty(len(states), object)
+    stacked[:] = states
+    return stacked
