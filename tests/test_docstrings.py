@@ -5,6 +5,7 @@ import doctest
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -36,8 +37,8 @@ def list_parameters(value: Any) -> list[str]:
 
 
 def is_protocol_or_base(value: Any) -> bool:
-    """Return whether a class is not constructed by its users: a protocol, an error or a base of settings."""
-    return inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, Exception))
+    """Return whether a class is not constructed by its users: a protocol, an error, an enum or a base of settings."""
+    return inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, Exception | Enum))
 
 
 def returns_value(value: Any) -> bool:

@@ -96,7 +96,7 @@ def test_serialize_supports_nested_cached_objects():
 
 
 def test_serialize_refuses_unpicklable_objects_in_one_sentence():
-    with pytest.raises(UsageError, match=r"^this cannot be sent to a worker .*: make simulator and expert picklable"):
+    with pytest.raises(UsageError, match=r"^a job cannot be sent to a worker .*; make simulator and expert picklable"):
         serialize(threading.Lock())
 
 

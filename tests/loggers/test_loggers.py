@@ -107,7 +107,7 @@ def test_failing_writer_does_not_stop_the_run(offer_writers, tmp_path):
     offer_writers(broken=FailingWriter, kept=RecordingWriter)
     said = []
     run = train("cartpole", out=tmp_path / "run", log="broken, kept", warn=said.append, **SMALL)
-    assert said == ["the log FailingWriter failed and is left out from here on (the disk is full)"]
+    assert said == ["the log FailingWriter failed and is dropped (the disk is full)"]
     assert run.result().iterations == 4 and len(RecordingWriter.received) == 6
 
 

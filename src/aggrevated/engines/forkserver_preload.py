@@ -1,4 +1,4 @@
-"""What the server that forks workers imports once, so that they begin at once and share its memory."""
+"""Modules that the fork server imports once, so that workers start quickly and share its memory."""
 
 import gc
 from importlib import import_module
@@ -7,7 +7,7 @@ import numpy as np
 
 from aggrevated.kernels.linear_algebra import affine
 
-import_module("aggrevated.collection")  # by name: engines know nothing of what they are used for
-affine(np.zeros((1, 1), np.float32), np.zeros((1, 1), np.float32), np.zeros(1, np.float32))  # the compiler is loaded
+import_module("aggrevated.collection")  # by name: engines must not depend on it
+affine(np.zeros((1, 1), np.float32), np.zeros((1, 1), np.float32), np.zeros(1, np.float32))  # loads the compiler
 gc.collect()
-gc.freeze()  # else the first collection of a worker would copy all of it
+gc.freeze()  # else the first garbage collection of a worker copies all pages

@@ -1,4 +1,4 @@
-"""Workers as processes of this machine. One that is killed is replaced, and its job done again."""
+"""Engine of worker processes on this machine; a worker that is killed is replaced and its job repeated."""
 
 from __future__ import annotations
 
@@ -24,39 +24,44 @@ from aggrevated.engines.worker import raise_no_cached_object, serve_jobs
 S = TypeVar("S")
 E = TypeVar("E")
 R = TypeVar("R")
-WORKER_START_TIMEOUT = 100  # workers that are lost over one job before it is given up
-SHUTDOWN_TIMEOUT = 4.0  # seconds that workers have to keep what they have, when all is stopped
-SECONDS = 0.5  # between two words to whoever waits
-FORKSERVER_MODULES = ["aggrevated.engines.forkserver_preload"]  # what workers share the memory of
+WORKER_START_TIMEOUT = 100  # number of workers lost over one job before the run fails
+SHUTDOWN_TIMEOUT = 4.0  # seconds that workers have to save their state after an interrupt
+SECONDS = 0.5  # between two calls of `waiting`
+FORKSERVER_MODULES = ["aggrevated.engines.forkserver_preload"]  # modules whose memory workers share
 
 
 @dataclass
 class Worker:
-    """A process, the line to it, and what it has."""
+    """A worker process, the connection to it, and the data that it already has."""
 
     process: BaseProcess
-    line: Connection
-    kept: set[str] = field(default_factory=set)
-    common: int = -1  # the number of the map whose function it has
+    connection: Connection
+    cached: set[str] = field(default_factory=set)  # names of cached objects that it has
+    map_number: int = -1  # of the map whose function it has
     job: int | None = None
 
-    def send(self, common: int, data: bytes, kept: Mapping[str, bytes], item: bytes) -> None:
-        """Give it a job, with what it does not have yet."""
-        new = {name: parcel for name, parcel in kept.items() if name not in self.kept}
-        self.line.send_bytes(pickle.dumps((new, data if self.common != common else None, item)))
-        self.kept |= set(new)
-        self.common = common
+    def send(self, map_number: int, data: bytes, cached: Mapping[str, bytes], item: bytes) -> None:
+        """Send a job, with the data that the worker does not have yet."""
+        new = {name: parcel for name, parcel in cached.items() if name not in self.cached}
+        self.connection.send_bytes(pickle.dumps((new, data if self.map_number != map_number else None, item)))
+        self.cached |= set(new)
+        self.map_number = map_number
 
     def stop(self) -> None:
-        """Kill it, if it is still there."""
-        self.process.join(timeout=0.1)  # one that is ending by itself has an exit code of its own
+        """Kill the process unless it has ended."""
+        self.process.join(timeout=0.1)  # a process that is exiting keeps its exit code
         self.process.kill()
         self.process.join()
-        self.line.close()
+        self.connection.close()
 
 
 class ProcessEngine:
-    """An engine of `workers` processes, which begin with its first map and end when it is closed."""
+    """Engine of worker processes, which start with the first map and end when the engine is closed.
+
+    Args:
+        workers: number of processes; None: one per core.
+        block: number of episodes per job; None: half of each worker's share.
+    """
 
     def __init__(self, workers: int | None = None, block: int | None = None) -> None:
         self.workers = workers or count_cores()
@@ -67,55 +72,70 @@ class ProcessEngine:
     def map(
         self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: ProgressCallback | None = None
     ) -> list[R]:
-        data, kept = serialize((function, shared))
+        """Return [function(shared, item) for item in each], computed by the workers.
+
+        Args:
+            function: picklable pure function of (shared, item).
+            shared: argument that all jobs have in common, sent once per worker.
+            each: argument of each job.
+            waiting: called at least twice a second with the number of jobs that are done.
+
+        Returns:
+            The results in the order of `each`.
+
+        Raises:
+            UsageError: an argument cannot be pickled.
+            AggrevatedError: too many workers were lost over one job.
+        """
+        data, cached = serialize((function, shared))
         items = [serialize(item)[0] for item in each]
         results = cast(list[R], [None] * len(each))
         todo = deque(range(len(items)))
-        lost = [0] * len(items)
-        ended = 0
+        lost_workers = [0] * len(items)
+        n_done = 0
         self._maps += 1
 
         def send_job(worker: Worker, job: int) -> None:
-            worker.send(self._maps, data, kept, items[job])
+            worker.send(self._maps, data, cached, items[job])
 
         try:
-            while ended < len(items):
-                self._dispatch_jobs(todo, send_job, lost)
+            while n_done < len(items):
+                self._dispatch_jobs(todo, send_job, lost_workers)
                 for worker in self._wait_for_replies():
-                    came = read_reply(worker)
+                    reply = read_reply(worker)
                     assert worker.job is not None
-                    if came is None:
-                        self._replace(worker, todo, lost)
+                    if reply is None:
+                        self._replace(worker, todo, lost_workers)
                         continue
-                    well, result = came
-                    if not well:
+                    succeeded, result = reply
+                    if not succeeded:
                         raise result
                     results[worker.job] = result
                     worker.job = None
-                    ended = ended + 1
+                    n_done = n_done + 1
                 if waiting is not None:
-                    waiting(ended)
+                    waiting(n_done)
         except BaseException as error:
-            self._close(gently=isinstance(error, KeyboardInterrupt))  # what is under way belongs to nobody
+            self._close(gently=isinstance(error, KeyboardInterrupt))  # results of running jobs are not needed
             raise
         return results
 
-    def _dispatch_jobs(self, todo: deque[int], give: Callable[[Worker, int], None], lost: list[int]) -> None:
-        """Give jobs to workers that have none; there are as many workers as there is work for."""
+    def _dispatch_jobs(self, todo: deque[int], send: Callable[[Worker, int], None], lost: list[int]) -> None:
+        """Send jobs to idle workers; start workers as long as there are jobs for them."""
         idle = deque(worker for worker in self._team if worker.job is None)
         while todo and (idle or len(self._team) < self.workers):
             worker = idle.popleft() if idle else self._start()
             job = todo.popleft()
             worker.job = job
             try:
-                give(worker, job)
-            except (BrokenPipeError, ConnectionResetError):  # it was killed while it waited
+                send(worker, job)
+            except (BrokenPipeError, ConnectionResetError):  # the worker was killed while idle
                 self._replace(worker, todo, lost)
 
     def _wait_for_replies(self) -> list[Worker]:
-        """The workers with a job that have answered, or that are gone."""
-        busy = {worker.line: worker for worker in self._team if worker.job is not None}
-        return [busy[cast(Connection, line)] for line in wait(list(busy), timeout=SECONDS)]
+        """Return the busy workers that have replied or died."""
+        busy = {worker.connection: worker for worker in self._team if worker.job is not None}
+        return [busy[cast(Connection, connection)] for connection in wait(list(busy), timeout=SECONDS)]
 
     def _replace(self, worker: Worker, todo: deque[int], lost: list[int]) -> None:
         job = worker.job
@@ -126,8 +146,7 @@ class ProcessEngine:
         if lost[job] >= WORKER_START_TIMEOUT:
             raise AggrevatedError(
                 f"{WORKER_START_TIMEOUT} workers were lost over one job, the last with exit code "
-                f"{worker.process.exitcode}; "
-                "see that there is memory enough, or take fewer --workers"
+                f"{worker.process.exitcode}; free memory, or use fewer --workers"
             )
         todo.appendleft(job)
 
@@ -135,26 +154,28 @@ class ProcessEngine:
         context: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
         if hasattr(context, "set_forkserver_preload"):
             context.set_forkserver_preload(FORKSERVER_MODULES)
-        here, there = context.Pipe()
-        share = max(1, choose_thread_count() // self.workers)
-        process = context.Process(target=serve_jobs, args=(there, share), daemon=True, name="aggrevated-worker")
+        connection, worker_connection = context.Pipe()
+        threads = max(1, choose_thread_count() // self.workers)
+        arguments = worker_connection, threads
+        process = context.Process(target=serve_jobs, args=arguments, daemon=True, name="aggrevated-worker")
         with without_main_module():
             process.start()
-        there.close()
-        worker = Worker(process, here)
+        worker_connection.close()
+        worker = Worker(process, connection)
         self._team.append(worker)
         return worker
 
     def close(self) -> None:
+        """Kill all workers."""
         self._close()
 
     def _close(self, gently: bool = False) -> None:
-        """End all workers; gently, they may keep first what they have: a whole run, for one, has checkpoints."""
+        """End all workers; if `gently`, they have SHUTDOWN_TIMEOUT seconds to save checkpoints first."""
         for worker in self._team:
             worker.process.terminate() if gently else worker.process.kill()
-        until = time.monotonic() + SHUTDOWN_TIMEOUT
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT
         for worker in self._team if gently else ():
-            worker.process.join(max(0.0, until - time.monotonic()))
+            worker.process.join(max(0.0, deadline - time.monotonic()))
         for worker in self._team:
             worker.stop()
         self._team.clear()
@@ -168,9 +189,10 @@ class ProcessEngine:
 
 @contextmanager
 def without_main_module() -> Iterator[None]:
-    """Let a process begin without importing the script that this one runs: what is in there travels by value.
+    """Start processes without importing the main script of this process; its objects are pickled by value.
 
-    Else every worker would import what the script does, torch for one, and a script without a guard would run again.
+    Otherwise each worker would import the script's modules, and run a script without a `__main__` guard
+    again.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -181,9 +203,9 @@ def without_main_module() -> Iterator[None]:
 
 
 def read_reply(worker: Worker) -> tuple[bool, Any] | None:
-    """What came out of its job; None if it is gone."""
+    """Return (success, result or error) of a worker's job, or None if the worker is gone."""
     try:
-        found: tuple[bool, Any] = deserialize(worker.line.recv_bytes(), raise_no_cached_object)
+        reply: tuple[bool, Any] = deserialize(worker.connection.recv_bytes(), raise_no_cached_object)
     except (EOFError, OSError):
         return None
-    return found
+    return reply

@@ -1,4 +1,4 @@
-"""What travels to workers: pickled here, for processes that we have started ourselves, and never read from a file."""
+"""Serialization of jobs for workers that this process has started; nothing is read from files."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ T = TypeVar("T")
 
 
 class CachedObject(Generic[T]):
-    """A value that does not change, and that a worker is sent only once: a simulator, an expert, pages."""
+    """An immutable value that is sent to each worker once, such as a simulator or an expert."""
 
     def __init__(self, value: T) -> None:
         self.value = value
         self._parcels: tuple[str, dict[str, bytes]] | None = None
 
     def __deepcopy__(self, memo: object) -> CachedObject[T]:
-        return self  # it does not change
+        return self  # the value is immutable
 
     def to_parcels(self) -> tuple[str, dict[str, bytes]]:
-        """(a name that belongs to its contents, all that travels by name: what is kept in it, and last it itself)."""
+        """Return (SHA-256 of the contents, bytes by SHA-256 of the nested cached objects and of this one)."""
         if self._parcels is None:
-            data, inside = serialize(self.value)
+            data, nested = serialize(self.value)
             name = hashlib.sha256(data).hexdigest()
-            self._parcels = name, {**inside, name: data}
+            self._parcels = name, {**nested, name: data}
         return self._parcels
 
 
 class Serializer(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles, but for what is kept: of that it writes the name."""
+    """Pickler that writes cached objects by name."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self.kept: dict[str, bytes] = {}
+        self.cached: dict[str, bytes] = {}
 
     def persistent_id(self, value: Any) -> str | None:
         if not isinstance(value, CachedObject):
             return None
         name, parcels = value.to_parcels()
-        self.kept.update(parcels)
+        self.cached.update(parcels)
         return name
 
 
 class Deserializer(pickle.Unpickler):
-    """Reads what `Packer` wrote; `find` gives what is kept, by its name."""
+    """Unpickler of what `Serializer` wrote; `find` returns cached objects by name."""
 
     def __init__(self, data: bytes, find: Callable[[str], CachedObject[Any]]) -> None:
         super().__init__(io.BytesIO(data))
@@ -61,19 +61,19 @@ class Deserializer(pickle.Unpickler):
 
 
 def serialize(value: Any) -> tuple[bytes, Mapping[str, bytes]]:
-    """(the value as it travels, what of it is kept by the name)."""
+    """Return (the pickled value, the bytes of its cached objects by name)."""
     file = io.BytesIO()
-    packer = Serializer(file)
+    serializer = Serializer(file)
     try:
-        packer.dump(value)
+        serializer.dump(value)
     except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as error:
         raise UsageError(
-            f"this cannot be sent to a worker ({error}): make simulator and expert picklable, or work in process, "
-            "without --engine and --workers"
+            f"a job cannot be sent to a worker ({error}); make simulator and expert picklable, or run in "
+            "this process, without --engine and --workers"
         ) from error
-    return file.getvalue(), packer.kept
+    return file.getvalue(), serializer.cached
 
 
 def deserialize(data: bytes, find: Callable[[str], CachedObject[Any]]) -> Any:
-    """The value again."""
+    """Return the value that `serialize` wrote."""
     return Deserializer(data, find).load()

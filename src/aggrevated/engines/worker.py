@@ -1,4 +1,4 @@
-"""A worker: it waits for jobs, does them, and sends back what came out. No torch is needed for lanes."""
+"""Main loop of a worker process: receive jobs, run them, and send replies. Roll-ins need no torch."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from aggrevated.engines.serialization import CachedObject, deserialize, serializ
 
 
 def serve_jobs(connection: Connection, threads: int) -> None:
-    """Do jobs until the other side is gone, with one thread for arithmetic and so many for simulators."""
+    """Run jobs until the parent is gone, with one thread for numerics and `threads` for simulators."""
     os.environ[THREADS_VARIABLE] = str(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=exit_with_parent, args=(connection.fileno(),), daemon=True).start()
     with single_thread():
         run_worker(connection)
 
 
 def run_worker(connection: Connection) -> None:
-    """One job after the other. A message is (what is to be kept, function and shared or None, the job)."""
-    kept: dict[str, CachedObject[Any]] = {}
+    """Run jobs one by one. A message is (cached objects, (function, shared argument) or None, job)."""
+    cached: dict[str, CachedObject[Any]] = {}
     common: list[Any] = []
     while True:
         try:
             message = connection.recv_bytes()
         except (EOFError, OSError):
-            os._exit(0)  # there is nothing to tidy up, and nobody to wait for it
-        connection.send_bytes(make_reply(lambda message=message: execute_job(message, kept, common)))  # type: ignore[misc]
+            os._exit(0)  # there is nothing to clean up
+        connection.send_bytes(make_reply(lambda message=message: execute_job(message, cached, common)))  # type: ignore[misc]
 
 
-def execute_job(message: bytes, kept: dict[str, CachedObject[Any]], common: list[Any]) -> Any:
-    """What comes out of the job in a message; `kept` and `common`, function and shared, are for those to come."""
-    parcels, newer, job = pickle.loads(message)
+def execute_job(message: bytes, cached: dict[str, CachedObject[Any]], common: list[Any]) -> Any:
+    """Return the result of the job in a message; update `cached` and `common` (function, shared argument)."""
+    parcels, new_common, job = pickle.loads(message)
     for name, data in parcels.items():
-        kept[name] = CachedObject(deserialize(data, kept.__getitem__))
-    if newer is not None:
-        common[:] = deserialize(newer, kept.__getitem__)
+        cached[name] = CachedObject(deserialize(data, cached.__getitem__))
+    if new_common is not None:
+        common[:] = deserialize(new_common, cached.__getitem__)
     function, shared = common
     return function(shared, deserialize(job, raise_no_cached_object))
 
 
-def exit_with_parent(line: int) -> None:
-    """End this process when the other side of the line is gone, even by kill -9, and even in the middle of a job."""
+def exit_with_parent(descriptor: int) -> None:
+    """End this process, even during a job, when the other end of the connection is closed."""
     poll = select.poll()
-    poll.register(line, 0)
+    poll.register(descriptor, 0)
     while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
         pass
     os._exit(1)
 
 
 def make_reply(job: Callable[[], Any]) -> bytes:
-    """(whether it went well, what came out), as it travels; of an error also where it happened."""
+    """Run a job and return the serialized (success, result or error); errors carry the worker's traceback."""
     try:
         return serialize((True, job()))[0]
     except AggrevatedError as error:
@@ -68,12 +68,12 @@ def make_reply(job: Callable[[], Any]) -> bytes:
         error.add_note(f"in a worker:\n{traceback.format_exc()}")
         try:
             data = serialize((False, error))[0]
-            deserialize(data, raise_no_cached_object)  # not every error that can be packed can be unpacked
+            deserialize(data, raise_no_cached_object)  # some errors can be pickled, but not unpickled
             return data
         except Exception:
             return serialize((False, RuntimeError(f"{type(error).__name__}: {error}")))[0]
 
 
 def raise_no_cached_object(name: str) -> CachedObject[Any]:
-    """Jobs and answers hold nothing that is kept."""
+    """Raise a `KeyError`: jobs and replies contain no cached objects."""
     raise KeyError(name)

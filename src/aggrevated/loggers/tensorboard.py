@@ -1,4 +1,4 @@
-"""Event files for TensorBoard, in RUN/tensorboard."""
+"""Writer of TensorBoard event files in RUN/tensorboard."""
 
 import json
 from pathlib import Path
@@ -8,13 +8,13 @@ from aggrevated.storage import JsonDict
 
 
 class TensorBoardWriter:
-    """A scalar for each number of an iteration; those of the result are at the last one."""
+    """Writer of a scalar per metric and iteration, and of the result's scalars at the last iteration."""
 
     log = "tensorboard"
     package = "tensorboard"
 
     def __init__(self, folder: Path, config: JsonDict) -> None:
-        """What was written before the run was stopped is not shown: it is written again."""
+        """Open a new event file that hides the older ones of a resumed run."""
         from torch.utils.tensorboard import SummaryWriter
 
         self.writer = SummaryWriter(str(folder / "tensorboard"), purge_step=0)

@@ -1,4 +1,4 @@
-"""Weights & Biases, offline: files in RUN/wandb, which `wandb sync` can send later. Nothing goes over a network."""
+"""Writer of offline Weights & Biases files in RUN/wandb, for `wandb sync`; it uses no network."""
 
 import os
 from pathlib import Path
@@ -8,23 +8,23 @@ from aggrevated.storage import JsonDict
 
 
 class WandbWriter:
-    """A step for each iteration, and the result as its summary."""
+    """Writer of one W&B step per iteration, with the result as summary."""
 
     log = "wandb"
     package = "wandb"
 
     def __init__(self, folder: Path, config: JsonDict) -> None:
-        """A run that goes on keeps its id; the newest folder holds all of it."""
-        os.environ["WANDB_ERROR_REPORTING"] = "false"  # read when it is imported
+        """Start an offline run; that of a resumed run has the old id, and its folder has all iterations."""
+        os.environ["WANDB_ERROR_REPORTING"] = "false"  # wandb reads it when imported
         import wandb
 
-        silent = wandb.Settings(
+        settings = wandb.Settings(
             silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True, x_disable_meta=True
         )
-        before = sorted((folder / "wandb").glob("offline-run-*-*"))
+        previous = sorted((folder / "wandb").glob("offline-run-*-*"))
         self.run = wandb.init(
-            mode="offline", dir=str(folder), project="aggrevated", name=folder.name, config=config, settings=silent,
-            id=before[0].name.rpartition("-")[2] if before else None,
+            mode="offline", dir=str(folder), project="aggrevated", name=folder.name, config=config, settings=settings,
+            id=previous[0].name.rpartition("-")[2] if previous else None,
             reinit="create_new",
         )  # fmt: skip
 
