@@ -272,7 +272,7 @@ def test_select_head_and_input_size_refuse_unsupported_spaces() -> None:
         select_head(MultiDiscrete([3, 2]))
     with pytest.raises(UsageError, match=r"no policy here takes actions of type Box\(2, 2\)"):
         select_head(Box(0, 1, (2, 2)))
-    with pytest.raises(UsageError, match=r"reads no observations of type Dict.*flatten them"):
+    with pytest.raises(UsageError, match=r"cannot read observations of type Dict.*flatten them"):
         get_input_size(Dict({"a": Box(0, 1, (2,))}))
     assert select_head(Discrete(3)).is_discrete and not select_head(Box(0, 1, (2,))).is_discrete
 

@@ -100,10 +100,10 @@ def test_choose_convolutions_depends_on_the_image_size() -> None:
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        (Box(0, 255, (7, 20), np.float32), r"at least 8 × 8, and no Box\(7, 20\)"),
+        (Box(0, 255, (7, 20), np.float32), r"at least 8 × 8 pixels, not Box\(7, 20\)"),
         (Box(0, 1, (400,), np.float32), r"choose another --policy"),
-        (Discrete(3), "no Discrete"),
-        (Box(0, 255, (96, 96, 3), np.float32), r"at most 16,384 numbers, and these have 27,648.*GrayscaleObservation"),
+        (Discrete(3), "not Discrete"),
+        (Box(0, 255, (96, 96, 3), np.float32), r"at most 16,384 numbers, these have 27,648.*GrayscaleObservation"),
     ],
 )
 def test_convolutional_settings_refuse_non_images_and_large_images(space: Any, words: str) -> None:
@@ -112,7 +112,7 @@ def test_convolutional_settings_refuse_non_images_and_large_images(space: Any, w
 
 
 def test_mlp_settings_point_to_the_cnn_policy_for_images() -> None:
-    with pytest.raises(UsageError, match=r"reads no observations of type Box\(9, 9\): choose --policy cnn"):
+    with pytest.raises(UsageError, match=r"cannot read observations of type Box\(9, 9\): choose --policy cnn"):
         MlpSettings().build(Box(0, 255, (9, 9), np.float32), CategoricalHead(2), 0)
 
 

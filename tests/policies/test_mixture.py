@@ -93,7 +93,7 @@ def test_mixture_policy_refuses_weights_that_do_not_fit():
 
 
 def test_mixture_policy_refuses_continuous_actions_in_one_sentence():
-    with pytest.raises(UsageError, match="a mixture of policies is for a finite set of actions, not for vectors"):
+    with pytest.raises(UsageError, match="a mixture of policies needs a finite set of actions"):
         MixturePolicy(FeedForwardPolicy(3, GaussianHead(2)), GaussianHead(2))
 
 

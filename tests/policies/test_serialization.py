@@ -127,7 +127,7 @@ def test_load_policy_with_a_space_adapter_acts_in_the_environments_form(tmp_path
     both = {"place": np.stack([one["place"], [0.9, 0.9]]), "room": np.array([2, 0])}
     actions, _ = loaded.predict(both, deterministic=True)
     assert actions.shape == (2, 2) and actions[0].tolist() == action.tolist()
-    with pytest.raises(UsageError, match="give one that its environment shows"):
+    with pytest.raises(UsageError, match="pass one that the environment returned"):
         loaded.predict({"place": np.zeros(2)})
 
 
@@ -190,7 +190,7 @@ def test_policy_save_refuses_non_finite_weights(tmp_path):
 def test_parser_policy_save_explains_that_it_has_no_file(tmp_path):
     from aggrevated.parsing.learners.kernel import KernelPolicy
 
-    with pytest.raises(UsageError, match="a KernelPolicy has no file of its own: keep its run folder"):
+    with pytest.raises(UsageError, match="a KernelPolicy cannot be saved as a file: keep its run folder"):
         KernelPolicy.__new__(KernelPolicy).save(tmp_path / "p.safetensors")
 
 
@@ -248,7 +248,7 @@ def test_load_policy_refuses_mixture_shares_that_do_not_fit_its_members(tmp_path
     weights, facts = load_checksummed(path)
     for name, changed in (("shares", torch.ones(7).double() / 7), ("older", weights["older"][:, :3].clone())):
         save_checksummed(path, weights | {name: changed}, facts)
-        assert "not as many as their shares" in load_error_message(path)
+        assert "numbers of policies and shares differ" in load_error_message(path)
 
 
 def test_load_policy_refuses_a_file_with_any_changed_bit(policy_file):
@@ -270,7 +270,7 @@ def test_load_policy_refuses_files_that_are_not_policies(tmp_path):
     save_checksummed(path, {}, {"so_far": {}})
     assert f"'aggrevated export {tmp_path}'" in load_error_message(path)
     save_checksummed(path, {}, {})
-    assert "give one that policy.save wrote" in load_error_message(path)
+    assert "pass a file that policy.save wrote" in load_error_message(path)
     with pytest.raises(StorageError):
         load_policy(tmp_path / "nothing.safetensors")
 

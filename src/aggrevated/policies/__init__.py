@@ -1,6 +1,6 @@
-"""Policies are `nn.Module`s with two faces: `distribution` for whole sequences in torch, and `actor` for single steps.
+"""Base class of policies: torch modules that return action distributions for whole trajectories.
 
-The actor (`aggrevated.actors`) is a NumPy copy of the weights as they are now.
+For single steps a policy returns an actor (`aggrevated.actors`), a NumPy copy of its present weights.
 """
 
 from abc import ABC, abstractmethod
@@ -28,24 +28,43 @@ from aggrevated.storage import JsonDict
 
 
 class Policy(nn.Module, ABC):
-    """π_θ. Parameters, state_dict and the rest are torch's own."""
+    """Base class of policies π_θ; parameters, `state_dict` and the rest are those of `torch.nn.Module`.
+
+    Args:
+        *args: None; subclasses define their own.
+        **kwargs: None; subclasses define their own.
+    """
 
     head: Head
-    memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
-    registry_name: ClassVar[str] = ""  # what its file says it is; one without cannot be saved
-    observe_actions: bool = False  # whether its inputs have the previous action beside each observation
-    space_adapter: SpaceAdapter | None = None  # what an environment of one's own shows and takes, where it is for one
+    memoryless: ClassVar[bool] = False  # whether actions depend on the present observation only
+    registry_name: ClassVar[str] = ""  # the name of the class in files; without one it cannot be saved
+    observe_actions: bool = False  # whether the previous action is a part of the inputs
+    space_adapter: SpaceAdapter | None = None  # converts observations and actions of a custom environment
     _card: JsonDict | Callable[[], JsonDict] | None = None
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        """The action distributions of whole trajectories, from observations [K, T, ...], as `inputs` gives them.
+        """Return the action distributions at all steps of K trajectories.
 
-        `mask` [K, T] is true where a step was taken; `legal` [K, T, A], if given, where an action may be taken.
+        Args:
+            observations: [K, T, ...], from `inputs`.
+            mask: bool [K, T], true where a step was taken.
+            legal: bool [K, T, A], true where an action may be taken; None allows all.
+
+        Returns:
+            A distribution with batch shape [K, T].
         """
 
     def inputs(self, observations: Array, actions: Array) -> Tensor:
-        """[K, T, ...]: what it sees of trajectories: the observations; if it sees actions, the previous one beside."""
+        """Return the inputs of `distribution`: observations, and previous actions if they are observed.
+
+        Args:
+            observations: [K, T, ...].
+            actions: [K, T] or [K, T, A].
+
+        Returns:
+            Inputs [K, T, ...].
+        """
         if self.observe_actions:
             observations = np.concatenate(
                 [observations, get_previous_actions(self.head.sampler().encode(actions))], axis=2
@@ -54,54 +73,80 @@ class Policy(nn.Module, ABC):
 
     @abstractmethod
     def actor(self) -> Actor:
-        """A NumPy copy of the policy as it is now."""
+        """Return a NumPy copy of the policy with its present weights, for single steps."""
 
     def forward(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        """`distribution`, under the name that torch expects."""
+        """Return `distribution(observations, mask, legal)`, under the name that torch expects."""
         return self.distribution(observations, mask, legal)
 
     def compute_scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
-        """[K, d]: each trajectory's gradient of Σ_t own · log π(a_t|s_t); one vectorised backward pass for all."""
+        """Return the gradient of Σ_t own · log π(a_t|s_t) for each trajectory, by one vectorized pass.
 
-        def log_likelihood(theta: dict[str, Tensor], *one: Tensor) -> Tensor:
-            observations, actions, mask, own, *legal = (x[None] for x in one)
+        Args:
+            observations: [K, T, ...], from `inputs`.
+            actions: [K, T] or [K, T, A].
+            mask: bool [K, T], true where a step was taken.
+            own: bool [K, T], true where the learner chose the action.
+            legal: bool [K, T, A], true where an action may be taken; None allows all.
+
+        Returns:
+            Scores [K, d], for d parameters.
+        """
+
+        def log_likelihood(theta: dict[str, Tensor], *arrays: Tensor) -> Tensor:
+            observations, actions, mask, own, *legal = (x[None] for x in arrays)
             distribution = functional_call(self, theta, (observations, mask, *legal))
             total: Tensor = (distribution.log_prob(actions) * own).sum()
             return total
 
         theta = {name: parameter.detach() for name, parameter in self.named_parameters()}
         arrays = [x for x in (observations, actions, mask, own, legal) if x is not None]
-        each = vmap(grad(log_likelihood), in_dims=(None, *[0] * len(arrays)))(theta, *arrays)
-        return torch.cat([each[name].flatten(1) for name in theta], dim=1)
+        scores = vmap(grad(log_likelihood), in_dims=(None, *[0] * len(arrays)))(theta, *arrays)
+        return torch.cat([scores[name].flatten(1) for name in theta], dim=1)
 
     def auxiliary_loss(
         self, observations: Tensor, mask: Tensor, legal: Tensor | None, costs: Tensor | None = None
     ) -> Tensor | None:
-        """What else it learns from the same trajectories, as a loss summed over them; None where there is nothing.
+        """Return an auxiliary loss, summed over the trajectories, or None if the policy has none.
 
-        `costs` are A* [K, T, A], where that is known. Updates that fit by gradients add this to their own loss; they
-        ask for it after `distribution` of the same observations.
+        Updates that fit by gradients add it to their loss. They call this method right after `distribution`,
+        with the same observations.
+
+        Args:
+            observations: [K, T, ...], from `inputs`.
+            mask: bool [K, T], true where a step was taken.
+            legal: bool [K, T, A], true where an action may be taken; None allows all.
+            costs: A* [K, T, A], or None if it is unknown.
         """
         return None
 
     def clip_actions(self, actions: Array) -> Array:
-        """The actions as an environment may be given them."""
+        """Return the actions clipped to the action space."""
         return self.head.clip_actions(actions)
 
     def architecture(self) -> JsonDict:
-        """What `from_shape` makes a blank one like it of, besides a head; `observations` says what it reads."""
-        raise UsageError(f"a {type(self).__name__} has no file of its own: keep its run folder, which holds it")
+        """Return the JSON from which `from_architecture` builds an equal policy; `observations` is a shape.
+
+        Raises:
+            UsageError: Policies of this class cannot be saved to a file.
+        """
+        raise UsageError(f"a {type(self).__name__} cannot be saved as a file: keep its run folder")
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
-        """A blank policy; its weights are loaded next."""
+        """Return a policy of this architecture; its weights are loaded later.
+
+        Args:
+            shape: The JSON from `architecture`.
+            head: The head of the policy.
+        """
         raise NotImplementedError
 
     @property
     def metadata(self) -> JsonDict:
-        """What it is, from whom, how good, where that is known; a run's policy finds it out when it is asked."""
+        """Return the model card, with origin and results of the policy as far as they are known."""
         if callable(self._card):
             self._card = self._card()
         return self._card or {}
@@ -111,7 +156,15 @@ class Policy(nn.Module, ABC):
         self._card = card
 
     def save(self, path: Path | str, card: JsonDict | None = None) -> None:
-        """Write one file that `aggrevated.load` reads, with a card that says what it is."""
+        """Save the policy to one file, which `load_policy` loads.
+
+        Args:
+            path: The file, with the ending .safetensors by convention.
+            card: Model card, JSON that describes the policy; by default `metadata`.
+
+        Raises:
+            UsageError: The class cannot be saved, or a weight is not finite.
+        """
         from aggrevated.policies.serialization import save_policy
 
         save_policy(self, Path(path), self.metadata if card is None else card)
@@ -124,28 +177,39 @@ class Policy(nn.Module, ABC):
         deterministic: bool = False,
         action_masks: Array | None = None,
     ) -> tuple[Array, Array]:
-        """(action, next state), as Stable-Baselines3's policies do, clipped to the action space where it was given.
+        """Return actions and the next memory, as `predict` of Stable-Baselines3 does.
 
-        One observation or a batch of them; with a `translation` they and the actions are the environment's own.
+        Args:
+            observation: One observation or a batch; with a `space_adapter`, as the environment returns it.
+            state: Memory [n, M] from the last call; None at the start of episodes.
+            episode_start: bool [n] or one bool, true where an episode begins and the memory is reset.
+            deterministic: Whether to take the most likely action, instead of sampling.
+            action_masks: bool [A] or [n, A], true where an action is legal; None allows all.
+
+        Returns:
+            The actions, clipped to the action space (one action for one observation), and the memory [n, M].
+
+        Raises:
+            UsageError: The observation is not in the environment's observation space.
         """
         actor = self.actor()
         batch, single = self._read(observation)
         memory = actor.memory(len(batch)) if state is None else state.copy()
         if episode_start is not None:
-            fresh = np.broadcast_to(episode_start, len(batch)).astype(bool)
-            memory[fresh] = actor.memory(int(fresh.sum()))
+            starts = np.broadcast_to(episode_start, len(batch)).astype(bool)
+            memory[starts] = actor.memory(int(starts.sum()))
         parameters, memory = actor.parameters(batch, memory)
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
-        chosen = actor.choose(parameters, noise, legal)
-        action = self.clip_actions(chosen)
-        memory = update_history(actor, memory, chosen)
+        unclipped = actor.choose(parameters, noise, legal)
+        action = self.clip_actions(unclipped)
+        memory = update_history(actor, memory, unclipped)
         if self.space_adapter is not None:
             action = self.space_adapter.to_native_actions(action)
         return (action[0] if single else action), memory
 
     def _read(self, observation: Any) -> tuple[Array, bool]:
-        """(a batch of what it sees, whether it is one observation alone)."""
+        """Return a batch of observations, and whether the argument was a single one."""
         if self.space_adapter is None:
             return np.atleast_2d(np.asarray(observation, np.float32)), np.ndim(observation) == 1
         try:
@@ -153,21 +217,21 @@ class Policy(nn.Module, ABC):
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             space = self.space_adapter.observations
             raise UsageError(
-                f"the observation is none of {space} ({error}); give one that its environment shows"
+                f"the observation is not in {space} ({error}); pass one that the environment returned"
             ) from error
 
 
 def compute_scores_per_trajectory(
     policy: Policy, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None
 ) -> Tensor:
-    """Return `Policy.compute_scores` by one forward and backward pass per trajectory, for networks without vmap."""
+    """Return `Policy.compute_scores` by one forward and one backward pass per trajectory, without vmap."""
     parameters = list(policy.parameters())
     scores = torch.zeros(len(mask), sum(parameter.numel() for parameter in parameters))
     for k, length in enumerate(mask.sum(dim=1).tolist()):
-        own_steps = (slice(k, k + 1), slice(length))
-        restricted = None if legal is None else legal[own_steps]
-        distribution = policy.distribution(observations[own_steps], mask[own_steps], restricted)
-        total = (distribution.log_prob(actions[own_steps]) * own[own_steps]).sum()
+        steps = (slice(k, k + 1), slice(length))
+        legal_actions = None if legal is None else legal[steps]
+        distribution = policy.distribution(observations[steps], mask[steps], legal_actions)
+        total = (distribution.log_prob(actions[steps]) * own[steps]).sum()
         gradients = torch.autograd.grad(total, parameters, materialize_grads=True)
         torch.cat([gradient.flatten() for gradient in gradients], out=scores[k])
     return scores
@@ -175,47 +239,60 @@ def compute_scores_per_trajectory(
 
 @dataclass(frozen=True)
 class PolicySettings(Settings, ABC):
-    """A kind of policy."""
+    """Settings of a policy class."""
 
-    supports_mixture: ClassVar[bool] = True  # whether several of them can be one policy
+    supports_mixture: ClassVar[bool] = True  # whether a `MixturePolicy` of such policies is possible
 
     @abstractmethod
     def build(self, observations: Space[Any], head: Head, seed: int) -> Policy:
-        """A random policy for such observations; the same for the same seed."""
+        """Return a policy with random weights.
+
+        Args:
+            observations: The observation space.
+            head: The head, for the action space.
+            seed: Determines the weights.
+
+        Raises:
+            UsageError: The policy class cannot read such observations.
+        """
 
 
-DEFAULT_WIDTHS = (64,)  # of hidden layers
+DEFAULT_WIDTHS = (64,)  # units of the hidden layers
 
 
 @dataclass(frozen=True)
 class HiddenSettings(PolicySettings):
-    """One with hidden layers."""
+    """Settings of a policy with hidden layers.
 
-    hidden: tuple[int, ...] = setting(DEFAULT_WIDTHS, "Widths of the policy's hidden layers.", LAYER_WIDTHS)
+    Attributes:
+        hidden: Units of each hidden layer.
+    """
+
+    hidden: tuple[int, ...] = setting(DEFAULT_WIDTHS, "Units of each hidden layer.", LAYER_WIDTHS)
 
 
 @dataclass(frozen=True)
 class SequenceSettings(HiddenSettings):
-    """One that sees more than the present."""
+    """Settings of a policy with memory."""
 
-    observe_actions: bool = setting(False, "Let the policy see its previous actions beside what it observes.")
+    observe_actions: bool = setting(False, "Let the policy observe its previous action at each step.")
 
 
 def get_input_size(observations: Space[Any]) -> int:
-    """O, of observations that are vectors; others are refused in a sentence."""
+    """Return the size of observations that are vectors; raise a `UsageError` for others."""
     if isinstance(observations, Box) and len(observations.shape) == 1:
         return int(observations.shape[0])
     raise UsageError(
-        f"this policy reads no observations of type {type(observations).__name__}{observations.shape or ''}: choose "
-        "--policy cnn for pictures, or flatten them to one vector (gymnasium.wrappers.FlattenObservation)"
+        f"this policy cannot read observations of type {type(observations).__name__}{observations.shape or ''}: "
+        "choose --policy cnn for pictures, or flatten them (gymnasium.wrappers.FlattenObservation)"
     )
 
 
-def derive_initial_seed(run: int) -> int:
-    """Where the random weights of a run's first policy come from."""
-    return int(derive_seeds(run, SeedPurpose.INITIAL_POLICY, 0, 1)[0] >> 1)  # torch takes signed seeds
+def derive_initial_seed(seed: int) -> int:
+    """Return the seed of the random weights of a run's initial policy."""
+    return int(derive_seeds(seed, SeedPurpose.INITIAL_POLICY, 0, 1)[0] >> 1)  # torch takes signed seeds
 
 
-def make_initial_generator(run: int) -> torch.Generator:
-    """The same, as torch's generator."""
-    return torch.Generator().manual_seed(derive_initial_seed(run))
+def make_initial_generator(seed: int) -> torch.Generator:
+    """Return the torch generator of the random weights of a run's initial policy."""
+    return torch.Generator().manual_seed(derive_initial_seed(seed))

@@ -1,4 +1,4 @@
-"""Policies that see pictures: a few convolutions, and a feed-forward policy on what comes out."""
+"""Policies for pictures: a few convolutions, followed by a feed-forward policy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,22 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
 from aggrevated.storage import JsonDict
 
-SMALLEST = 8  # height or width
-LARGE = 64  # pixels in a row or a column, from which on the first stride is long
-SMALL = 32  # that need no third convolution
+SMALLEST = 8  # pixels: the least height and width
+LARGE = 64  # pixels of height or width, from which on the stride of the first convolution is 4
+SMALL = 32  # pixels of height and width, up to which there are only two convolutions
 
 
 class ConvolutionalPolicy(Policy):
-    """π_θ(a|o) for pictures o [H, W, C], or [H, W], of numbers from 0 to 255: it sees the present one only."""
+    """π_θ(a|o) for pictures o [H, W, C] or [H, W] of numbers from 0 to 255, without memory.
+
+    The weights of its last layer are scaled by 0.1, so that π₁ is nearly uniform.
+
+    Args:
+        shape: Shape of a picture, (H, W, C) or (H, W), in pixels and channels.
+        head: Output layer, for the action space.
+        hidden: Units of each hidden layer after the convolutions.
+        generator: Generator of the initial weights; by default they are always the same.
+    """
 
     memoryless = True
     registry_name = "cnn"
@@ -37,23 +46,22 @@ class ConvolutionalPolicy(Policy):
         hidden: Sequence[int] = DEFAULT_WIDTHS,
         generator: torch.Generator | None = None,
     ) -> None:
-        """A random policy, without a generator always the same one; its last layer starts at a tenth."""
         super().__init__()
-        height, width, *colours = shape
+        height, width, *channels = shape
         self.seen = tuple(shape)
-        self.picture = (height, width, colours[0] if colours else 1)
+        self.picture = (height, width, channels[0] if channels else 1)
         generator = generator or make_initial_generator(0)
         self.convolutions = nn.Sequential()
         outputs = self.picture[2]
-        left = (height, width)
+        size_left = (height, width)
         for filters, size, stride in choose_convolutions(height, width):
             layer = nn.Conv2d(outputs, filters, size, stride, padding=size // 2)
             nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
             self.convolutions.extend([layer, nn.ReLU()])
             outputs = filters
-            left = (-(-left[0] // stride), -(-left[1] // stride))
-        self.inner = FeedForwardPolicy(outputs * left[0] * left[1], head, hidden, generator)
+            size_left = (-(-size_left[0] // stride), -(-size_left[1] // stride))
+        self.inner = FeedForwardPolicy(outputs * size_left[0] * size_left[1], head, hidden, generator)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         pictures = observations.reshape(-1, *self.picture) / float(WHITE)  # [K·T, H, W, C]
@@ -62,7 +70,7 @@ class ConvolutionalPolicy(Policy):
 
     @property
     def head(self) -> Head:  # type: ignore[override]
-        """That of the policy inside: its parameters are not to be there twice."""
+        """Return the head of the inner policy, so that its parameters are not registered twice."""
         return self.inner.head
 
     def actor(self) -> ConvolutionalActor:
@@ -70,6 +78,7 @@ class ConvolutionalPolicy(Policy):
         return ConvolutionalActor(self.picture, tuple(map(NumpyConvolution.copy_of, convolutions)), self.inner.actor())
 
     def architecture(self) -> JsonDict:
+        """Return the JSON from which `from_architecture` builds an equal policy."""
         return {"observations": list(self.seen), "hidden": self.inner.sizes[1:-1]}
 
     @classmethod
@@ -85,32 +94,32 @@ class ConvolutionalPolicy(Policy):
 
 
 def choose_convolutions(height: int, width: int) -> list[tuple[int, int, int]]:
-    """(filters, width of a filter, stride) of each convolution, for pictures of that size."""
+    """Return (filters, width of a filter, stride) of each convolution, for a picture size in pixels."""
     first = 4 if max(height, width) >= LARGE else 2
     layers = [(16, 5, first), (32, 3, 2)]
     return [*layers, (32, 3, 2)] if max(height, width) > SMALL else layers
 
 
 def get_image_shape(observations: Space[Any]) -> tuple[int, ...]:
-    """[H, W] or [H, W, C], of observations that are pictures; others are refused in a sentence."""
+    """Return the shape of pictures, (H, W) or (H, W, C); raise a `UsageError` for other observations."""
     shape = observations.shape or ()
     if not isinstance(observations, Box) or len(shape) not in (2, 3) or min(shape[:2]) < SMALLEST or not min(shape):
         raise UsageError(
-            f"the policy cnn reads pictures [H, W] or [H, W, C] of at least {SMALLEST} × {SMALLEST}, and no "
-            f"{type(observations).__name__}{shape}; choose another --policy, or wrap the environment"
+            f"the policy cnn reads pictures [H, W] or [H, W, C] of at least {SMALLEST} × {SMALLEST} pixels, "
+            f"not {type(observations).__name__}{shape}; choose another --policy, or wrap the environment"
         )
     size = torch.Size(shape).numel()
     if size > MAX_IMAGE_SIZE:
         raise UsageError(
-            f"the policy cnn reads pictures of at most {MAX_IMAGE_SIZE:,} numbers, and these have {size:,}: wrap the "
-            "environment in gymnasium.wrappers.GrayscaleObservation and ResizeObservation"
+            f"the policy cnn reads pictures of at most {MAX_IMAGE_SIZE:,} numbers, these have {size:,}: "
+            "wrap the environment in gymnasium.wrappers.GrayscaleObservation and ResizeObservation"
         )
     return shape
 
 
 @dataclass(frozen=True)
 class ConvolutionalSettings(HiddenSettings):
-    """It sees pictures."""
+    """Convolutional network for pictures, without memory."""
 
     name = "cnn"
 

@@ -1,4 +1,4 @@
-"""Fully connected networks with ReLU."""
+"""Feed-forward policies: fully connected networks with ReLU."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from aggrevated.storage import JsonDict
 def make_relu_network(
     sizes: Sequence[int], generator: torch.Generator | None = None, last_gain: float = 1.0
 ) -> nn.Sequential:
-    """A ReLU network with He's initialisation and zero biases; the last layer's weights are scaled by `last_gain`."""
+    """Return a ReLU network with He's initialization and zero biases; `last_gain` scales the last weights."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
         linear = nn.Linear(inputs, outputs)
@@ -32,7 +32,23 @@ def make_relu_network(
 
 
 class FeedForwardPolicy(Policy):
-    """π_θ(a|o): it sees the present observation only."""
+    """π_θ(a|o): a fully connected network with ReLU, without memory.
+
+    The weights of its last layer are scaled by 0.1, so that π₁ is nearly uniform and excludes no action.
+
+    Args:
+        observation_size: Size of an observation vector.
+        head: Output layer, for the action space.
+        hidden: Units of each hidden layer.
+        generator: Generator of the initial weights; by default they are always the same.
+
+    Example:
+        >>> from aggrevated import CategoricalHead
+        >>> policy = FeedForwardPolicy(4, CategoricalHead(2), hidden=(16,))
+        >>> action, _ = policy.predict([0.0, 0.1, 0.0, -0.1], deterministic=True)
+        >>> int(action) in (0, 1)
+        True
+    """
 
     memoryless = True
     registry_name = "mlp"
@@ -44,10 +60,6 @@ class FeedForwardPolicy(Policy):
         hidden: Sequence[int] = DEFAULT_WIDTHS,
         generator: torch.Generator | None = None,
     ) -> None:
-        """A random policy, without a generator always the same one.
-
-        Its last layer starts at a tenth, so that π₁ is nearly uniform and rules no action out.
-        """
         super().__init__()
         self.sizes = [observation_size, *hidden, head.outputs]
         self.network = make_relu_network(self.sizes, generator or make_initial_generator(0), last_gain=0.1)
@@ -60,6 +72,7 @@ class FeedForwardPolicy(Policy):
         return FeedForwardActor(NumpyNetwork.copy_of(self.network), self.head.sampler())
 
     def architecture(self) -> JsonDict:
+        """Return the JSON from which `from_architecture` builds an equal policy."""
         return {"observations": self.sizes[0], "hidden": self.sizes[1:-1]}
 
     @classmethod
@@ -69,7 +82,7 @@ class FeedForwardPolicy(Policy):
 
 @dataclass(frozen=True)
 class MlpSettings(HiddenSettings):
-    """It remembers nothing."""
+    """Fully connected network, without memory."""
 
     name = "mlp"
 

@@ -1,4 +1,4 @@
-"""A mixture of policies as one policy: at every step one of them is drawn anew, and acts. SEARN and SMILe make such."""
+"""Mixture of policies for SEARN and SMILe: at every step, one of them is sampled and acts."""
 
 from copy import deepcopy
 from typing import Any, Self
@@ -19,23 +19,29 @@ from aggrevated.storage import JsonDict
 
 
 class MixturePolicy(Policy):
-    """Σ_j w_j π_j(a|o₁ … o_t), of J policies of one kind for a finite set of actions.
+    """Σ_j w_j π_j(a|o₁ … o_t), of J policies of one class for a finite set of actions.
 
-    Only the newest is a module, and its weights are the mixture's own; of those before it the weights are kept as rows
-    of one tensor, so that a checkpoint holds them all. Where actions are restricted, it is the mixture that is.
+    Only the newest policy is a module, with parameters. The weights of the older ones are rows of one buffer,
+    so that a checkpoint holds them all. Illegal actions are excluded from the mixture, not from each policy.
+
+    Args:
+        newest: The only policy at first; later ones begin with its present weights.
+        head: A `CategoricalHead` like that of `newest`, but another object.
+
+    Raises:
+        UsageError: The actions are vectors.
     """
 
     registry_name = "mixture"
-    older: Tensor  # [J − 1, d]
-    shares: Tensor  # w, float64 [J]: of the older ones, then of the newest
-    learned: Tensor  # int64 [1]: how many of them were; none at first, when a blank one stands for them
-    blank: Tensor  # [d]: what every one of them begins as
+    older: Tensor  # [J − 1, d], weights of the older policies
+    shares: Tensor  # w, float64 [J]: weights in the mixture, of the older policies and then of the newest
+    learned: Tensor  # int64 [1]: number of learned policies; 0 at first
+    blank: Tensor  # [d]: initial weights of every policy
 
     def __init__(self, newest: Policy, head: Head) -> None:
-        """The one policy alone, blank as those to come will begin; `head` is one like its own."""
         super().__init__()
         if not isinstance(head, CategoricalHead):
-            raise UsageError("a mixture of policies is for a finite set of actions, not for vectors")
+            raise UsageError("a mixture of policies needs a finite set of actions; use another update")
         self.newest = newest
         self.head = head
         self.observe_actions = newest.observe_actions
@@ -47,7 +53,11 @@ class MixturePolicy(Policy):
 
     @torch.no_grad()
     def renew(self, shares: Array) -> None:
-        """A blank policy joins those that were learned, to be learned now; `shares` [J] are those of all."""
+        """Add a policy with the initial weights, to be learned next.
+
+        Args:
+            shares: w [J], the weights of all policies in the mixture, the new one last.
+        """
         if self.learned > 0:
             self.older = torch.cat([self.older, parameters_to_vector(self.newest.parameters())[None]])
         self.learned = self.learned + 1
@@ -57,12 +67,11 @@ class MixturePolicy(Policy):
             self.newest.get_parameter(name).copy_(weight)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        parts = [
+        older = [
             functional_call(self.newest, self._split_weights(vector), (observations, mask)) for vector in self.older
         ]
-        logits = torch.stack(
-            [compute_mixture_logits(part) for part in (*parts, self.newest(observations, mask))]
-        )  # [J, K, T, A]
+        distributions = (*older, self.newest(observations, mask))
+        logits = torch.stack([compute_mixture_logits(one) for one in distributions])  # [J, K, T, A]
         shares = self.shares.log().to(logits.dtype)[:, None, None, None]
         return self.head.distribution(torch.logsumexp(logits + shares, dim=0), legal)
 
@@ -70,30 +79,31 @@ class MixturePolicy(Policy):
         return self.newest.clip_actions(actions)
 
     def actor(self) -> MixtureActor:
-        part = deepcopy(self.newest)
+        policy = deepcopy(self.newest)
         actors = []
         for vector in self.older:
-            vector_to_parameters(vector, part.parameters())
-            actors.append(part.actor())
+            vector_to_parameters(vector, policy.parameters())
+            actors.append(policy.actor())
         with np.errstate(divide="ignore"):  # a share may be 0
             shares = np.log(self.shares.numpy()).astype(np.float32)
         return MixtureActor((*actors, self.newest.actor()), shares)
 
     def _split_weights(self, vector: Tensor) -> dict[str, Tensor]:
-        """A policy's weights by name, from a row."""
-        named = dict(self.newest.named_parameters())
-        parts = torch.split(vector, [parameter.numel() for parameter in named.values()])
-        return {name: part.view_as(like) for (name, like), part in zip(named.items(), parts, strict=True)}
+        """Return the weights of a policy by name, from a vector [d]."""
+        parameters = dict(self.newest.named_parameters())
+        parts = torch.split(vector, [parameter.numel() for parameter in parameters.values()])
+        return {name: part.view_as(like) for (name, like), part in zip(parameters.items(), parts, strict=True)}
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
-        for name in ("older", "shares"):  # as many as were kept
+        for name in ("older", "shares"):  # the number of policies comes from the state dict
             if prefix + name in state_dict:
                 setattr(self, name, torch.empty_like(state_dict[prefix + name]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
         if self.older.shape != (len(self.shares) - 1, len(self.blank)) or not (self.shares >= 0).all():
-            rest[-1].append("its policies are not as many as their shares")
+            rest[-1].append("the numbers of policies and shares differ, or a share is negative")
 
     def architecture(self) -> JsonDict:
+        """Return the JSON from which `from_architecture` builds a mixture of such policies."""
         return {**self.newest.architecture(), "of": self.newest.registry_name}
 
     @classmethod
@@ -104,7 +114,7 @@ class MixturePolicy(Policy):
 
 
 def compute_mixture_logits(distribution: Distribution) -> Tensor:
-    """log π(a)."""
+    """Return log π(a)."""
     assert isinstance(distribution, Categorical)
     logits: Tensor = distribution.logits
     return logits

@@ -1,6 +1,6 @@
-"""Policies with a memory, π_θ(·|o₁ … o_t): LSTM and GRU, for finite and for continuous actions.
+"""Recurrent policies, π_θ(·|o₁ … o_t): LSTM and GRU, for finite sets of actions and for vectors.
 
-The paper's histories are o₁, a₁, …, o_t: with `observe_actions` the previous action stands beside each observation.
+The paper's histories are o₁, a₁, …, o_t: with `observe_actions`, the previous action is a part of the inputs.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,20 @@ BackwardFunction: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 
 
 class RecurrentPolicy(Policy):
-    """A recurrent layer, a linear read-out and a head. The paper's, for link positions only, is an LSTM of 32."""
+    """π_θ(a|o₁ … o_t): a recurrent layer, a linear layer and a head.
+
+    The paper uses an LSTM of 32 units where the observations are link positions only. Initial weights are
+    uniform. The weights of the linear layer are scaled by 0.1, so that π₁ is nearly uniform and excludes no
+    action.
+
+    Args:
+        observation_size: Size of an observation vector.
+        head: Output layer, for the action space.
+        hidden: Units of the recurrent layer.
+        cell: "lstm" or "gru".
+        generator: Generator of the initial weights; by default they are always the same.
+        observe_actions: Whether the previous action is a part of the inputs.
+    """
 
     registry_name = "recurrent"
 
@@ -37,7 +50,6 @@ class RecurrentPolicy(Policy):
         generator: torch.Generator | None = None,
         observe_actions: bool = False,
     ) -> None:
-        """A random policy: uniform weights as is usual, and a read-out at a tenth, so that π₁ rules no action out."""
         super().__init__()
         self.cell = CELLS[cell]
         self.size = observation_size
@@ -54,32 +66,32 @@ class RecurrentPolicy(Policy):
             self.readout.bias.zero_()
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        """The distributions of whole trajectories [K, T] in one pass; what follows an episode's end has no effect."""
+        """Return the distributions of whole trajectories [K, T] in one pass; padding does not affect them."""
         hidden, _ = self.recurrent(observations)
         return self.head.distribution(self.head.complete(self.readout(hidden)), legal)
 
     def compute_scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
-        """[K, d], by one backward pass for all trajectories, to the pre-activations instead of the weights.
+        """Return the scores [K, d] by one backward pass for all trajectories, to pre-activations.
 
-        Every weight enters through a product y_t = W x_t + b, so that a trajectory's gradient is Σ_t (∂/∂y_t) x_tᵀ, and
-        the sums are batched products. No second derivatives, and no pass for each trajectory.
+        Every weight enters through a product y_t = W x_t + b. So the gradient of a trajectory is Σ_t (∂/∂y_t)
+        x_tᵀ, and the sums are batched products.
         """
         hidden, back = self._run_recurrence(observations, mask)  # h_0 … h_T
         completed = self.head.complete(self.readout(hidden[:, 1:])).detach().requires_grad_()
         log_probability = self.head.distribution(completed, legal).log_prob(actions)
         (out,) = torch.autograd.grad((log_probability * own).sum(), completed)
-        of_the_head = out[..., self.head.outputs :]
+        head_gradient = out[..., self.head.outputs :]
         out = out[..., : self.head.outputs]
         y, m = back(out @ self.readout.weight.detach())
         before = hidden[:, :-1]
         after = hidden[:, 1:]
         linear = y.mT @ observations, m.mT @ before, y.sum(1), m.sum(1), out.mT @ after, out.sum(1)
-        return torch.cat([gradient.flatten(1) for gradient in (*linear, of_the_head.sum(1))], dim=1)
+        return torch.cat([gradient.flatten(1) for gradient in (*linear, head_gradient.sum(1))], dim=1)
 
     def _run_recurrence(self, observations: Tensor, mask: Tensor) -> tuple[Tensor, BackwardFunction]:
-        """(h_0 … h_T [K, T + 1, hidden], what turns ∂/∂h_1 … ∂/∂h_T into ∂/∂y_t and ∂/∂m_t [K, T, gates])."""
+        """Return h_0 … h_T [K, T + 1, hidden], and a function from ∂/∂h to ∂/∂y and ∂/∂m [K, T, gates]."""
         w, u, b, c = (parameter.detach() for parameter in self.recurrent.parameters())
         inputs = observations @ w.T + b
         if isinstance(self.cell, LSTM) and inputs.dtype == torch.float32:
@@ -90,7 +102,7 @@ class RecurrentPolicy(Policy):
                 return gates, gates
 
             return torch.from_numpy(unrolled.hidden), run_compiled
-        count, length = mask.shape  # zeros added to y_t and m_t, whose derivatives are asked for
+        count, length = mask.shape  # zeros are added to y_t and m_t, to differentiate by them
         at_y, at_m = (torch.zeros(count, length, len(b), dtype=b.dtype, requires_grad=True) for _ in range(2))
         states = [self.cell.make_initial_state(count, u.shape[1], u.dtype)]
         for y, zero in zip((inputs + at_y).unbind(1), at_m.unbind(1), strict=True):
@@ -104,19 +116,20 @@ class RecurrentPolicy(Policy):
         return ActionHistoryActor(inner, inner.sampler, self.head.outputs) if self.observe_actions else inner
 
     def architecture(self) -> JsonDict:
+        """Return the JSON from which `from_architecture` builds an equal policy."""
         cell = next(name for name, cell in CELLS.items() if cell is self.cell)
-        seen = {"observe_actions": True} if self.observe_actions else {}
-        return {"observations": self.size, "hidden": self.recurrent.hidden_size, "cell": cell, **seen}
+        flags = {"observe_actions": True} if self.observe_actions else {}
+        return {"observations": self.size, "hidden": self.recurrent.hidden_size, "cell": cell, **flags}
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
-        sees = bool(shape.get("observe_actions", False))
-        return cls(shape["observations"], head, shape["hidden"], shape["cell"], observe_actions=sees)
+        observe_actions = bool(shape.get("observe_actions", False))
+        return cls(shape["observations"], head, shape["hidden"], shape["cell"], observe_actions=observe_actions)
 
 
 @dataclass(frozen=True)
 class LstmSettings(SequenceSettings):
-    """It remembers what it learned to."""
+    """Recurrent network (LSTM)."""
 
     name = "lstm"
 
@@ -131,6 +144,6 @@ class LstmSettings(SequenceSettings):
 
 @dataclass(frozen=True)
 class GruSettings(LstmSettings):
-    """The same with a simpler cell."""
+    """Recurrent network (GRU)."""
 
     name = "gru"

@@ -1,6 +1,7 @@
-"""The recurrences of LSTM and GRU in torch, for scores; whole sequences are torch's own, single steps NumPy's.
+"""LSTM and GRU cells: their recurrence in torch, for scores, and their NumPy copies.
 
-y is the input's share of the gates, m the memory's: y = W x + b and m = U h + c.
+The pre-activations of the gates have a part from the input, y = W x + b, and one from the memory, m = U h +
+c.
 """
 
 from typing import Protocol, TypeAlias
@@ -18,23 +19,23 @@ State: TypeAlias = tuple[Tensor, ...]  # h first, and for an LSTM its cell c
 
 
 class RecurrentCell(Protocol):
-    """One kind of recurrence."""
+    """A recurrent cell, LSTM or GRU."""
 
     @property
     def layer(self) -> type[nn.LSTM] | type[nn.GRU]:
-        """Torch's layer of that kind."""
+        """Return the class of the layer in torch."""
         ...
 
     def make_initial_state(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
-        """The state of `count` sequences before their first input."""
+        """Return the state of `count` sequences before their first input."""
         ...
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
-        """The state after an input."""
+        """Return the state after one step with the pre-activations y and m."""
         ...
 
     def copy_of(self, layer: nn.RNNBase, which: int = 0) -> NumpyCell:
-        """The layer as it is now, on NumPy; of one that reads both ways the second reads backwards; so on upwards."""
+        """Return a NumPy copy of sub-layer `which`: layers from below, forward before backward in each."""
         ...
 
 
@@ -81,12 +82,12 @@ class GRU:
 
 
 def extract_cell_weights(layer: nn.RNNBase, which: int) -> list[Array]:
-    """W, U, b and c."""
+    """Return W, U, b and c of a sub-layer."""
     return [p.detach().numpy() for p in layer.parameters()][4 * which :][:4]
 
 
 def transpose_weights(weight: Array, scale: Array) -> Array:
-    """[inputs, gates], from torch's [gates, inputs]."""
+    """Return the weight [inputs, gates] times the scale [gates], from torch's [gates, inputs]."""
     return np.ascontiguousarray(weight.T * scale)
 
 
@@ -94,10 +95,10 @@ CELLS: dict[str, RecurrentCell] = {"lstm": LSTM(), "gru": GRU()}
 
 
 class CompiledLSTM:
-    """h_t of every trajectory, and from ∂/∂h_t the ∂/∂(W x_t + U h_{t−1} + b): all that weights need."""
+    """An LSTM unrolled over K trajectories, with its backward pass, in compiled loops."""
 
     def __init__(self, y: Array, u: Array, lengths: Array) -> None:
-        """From y = W x + b [K, T, 4 hidden] and U as [hidden, 4 hidden]; trajectory k has lengths[k] steps."""
+        """Compute h_t from y = W x + b [K, T, 4 hidden] and U [hidden, 4 hidden], over lengths[k] steps."""
         count, length, width = y.shape
         self.u = u
         self.lengths = lengths
@@ -107,12 +108,11 @@ class CompiledLSTM:
         _forward(self.gates, u, self.hidden, self.cells, lengths)
 
     def run_backward(self, by_hidden: Array) -> Array:
-        """∂/∂ of what goes into the gates, [K, T, 4 hidden], from ∂/∂h_t [K, T, hidden]."""
-        found = np.zeros_like(self.gates)
-        _run_backward(
-            self.gates, np.ascontiguousarray(self.u.T), self.cells, np.ascontiguousarray(by_hidden), found, self.lengths
-        )
-        return found
+        """Return ∂/∂(W x_t + U h_{t−1} + b) [K, T, 4 hidden] from ∂/∂h_t [K, T, hidden]."""
+        by_gates = np.zeros_like(self.gates)
+        back = np.ascontiguousarray(self.u.T)
+        _run_backward(self.gates, back, self.cells, np.ascontiguousarray(by_hidden), by_gates, self.lengths)
+        return by_gates
 
 
 @njit_cached
@@ -131,26 +131,26 @@ def _forward(gates, u, hidden, cells, lengths):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def _run_backward(gates, back, cells, by_hidden, found, lengths):  # type: ignore[no-untyped-def]
+def _run_backward(gates, back, cells, by_hidden, by_gates, lengths):  # type: ignore[no-untyped-def]
     n = by_hidden.shape[2]
-    of_h = np.empty(n, np.float32)
-    of_c = np.empty(n, np.float32)
+    from_h = np.empty(n, np.float32)
+    from_c = np.empty(n, np.float32)
     for k in range(len(lengths)):
-        of_h[:] = 0
-        of_c[:] = 0
+        from_h[:] = 0
+        from_c[:] = 0
         for t in range(lengths[k] - 1, -1, -1):
             for j in range(n):
                 i = gates[k, t, j]
                 f = gates[k, t, n + j]
                 g = gates[k, t, 2 * n + j]
                 o = gates[k, t, 3 * n + j]
-                bent = tanh_scalar(cells[k, t + 1, j])
-                h = of_h[j] + by_hidden[k, t, j]
-                c = of_c[j] + h * o * (ONE - bent * bent)
-                found[k, t, j] = c * g * i * (ONE - i)
-                found[k, t, n + j] = c * cells[k, t, j] * f * (ONE - f)
-                found[k, t, 2 * n + j] = c * i * (ONE - g * g)
-                found[k, t, 3 * n + j] = h * bent * o * (ONE - o)
-                of_c[j] = c * f
-                of_h[j] = 0
-            add_row(of_h, found[k, t], back)
+                tanh_c = tanh_scalar(cells[k, t + 1, j])
+                h = from_h[j] + by_hidden[k, t, j]
+                c = from_c[j] + h * o * (ONE - tanh_c * tanh_c)
+                by_gates[k, t, j] = c * g * i * (ONE - i)
+                by_gates[k, t, n + j] = c * cells[k, t, j] * f * (ONE - f)
+                by_gates[k, t, 2 * n + j] = c * i * (ONE - g * g)
+                by_gates[k, t, 3 * n + j] = h * tanh_c * o * (ONE - o)
+                from_c[j] = c * f
+                from_h[j] = 0
+            add_row(from_h, by_gates[k, t], back)

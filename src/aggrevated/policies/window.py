@@ -1,4 +1,4 @@
-"""The poor man's memory: a feed-forward policy on the last few observations."""
+"""Window policies: feed-forward policies on the last few observations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,16 @@ from aggrevated.storage import JsonDict
 
 
 class WindowPolicy(Policy):
-    """π_θ(a|o_{t−w+1} … o_t): a feed-forward policy that sees the last w observations, zeros before the first."""
+    """π_θ(a|o_{t−w+1} … o_t): a feed-forward policy on the last w observations, with zeros before the first.
+
+    Args:
+        observation_size: Size of an observation vector.
+        head: Output layer, for the action space.
+        hidden: Units of each hidden layer.
+        generator: Generator of the initial weights; by default they are always the same.
+        width: w, the number of observations in the window.
+        observe_actions: Whether the previous action is a part of each observation.
+    """
 
     registry_name = "window"
 
@@ -44,7 +53,7 @@ class WindowPolicy(Policy):
 
     @property
     def head(self) -> Head:  # type: ignore[override]
-        """That of the policy inside: its parameters are not to be there twice."""
+        """Return the head of the inner policy, so that its parameters are not registered twice."""
         return self.inner.head
 
     def actor(self) -> WindowActor | ActionHistoryActor:
@@ -52,18 +61,19 @@ class WindowPolicy(Policy):
         return ActionHistoryActor(inner, inner.inner.sampler, self.head.outputs) if self.observe_actions else inner
 
     def architecture(self) -> JsonDict:
-        seen = {"observe_actions": True} if self.observe_actions else {}
-        return {"observations": self.size, "hidden": self.inner.architecture()["hidden"], "width": self.width, **seen}
+        """Return the JSON from which `from_architecture` builds an equal policy."""
+        flags = {"observe_actions": True} if self.observe_actions else {}
+        return {"observations": self.size, "hidden": self.inner.architecture()["hidden"], "width": self.width, **flags}
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
-        sees = bool(shape.get("observe_actions", False))
-        return cls(shape["observations"], head, shape["hidden"], width=shape["width"], observe_actions=sees)
+        observe_actions = bool(shape.get("observe_actions", False))
+        return cls(shape["observations"], head, shape["hidden"], width=shape["width"], observe_actions=observe_actions)
 
 
 @dataclass(frozen=True)
 class WindowSettings(SequenceSettings):
-    """It sees the last four observations."""
+    """Fully connected network on the last four observations."""
 
     name = "window"
 

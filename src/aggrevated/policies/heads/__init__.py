@@ -1,4 +1,4 @@
-"""Action distributions, one file for each kind: categorical for finite sets, Gaussian for vectors."""
+"""Heads: action distributions, categorical for finite sets of actions and Gaussian for vectors."""
 
 from aggrevated.policies.heads.base import Head, HeadSettings
 from aggrevated.policies.heads.categorical import CategoricalHead

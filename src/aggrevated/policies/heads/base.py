@@ -1,6 +1,7 @@
-"""What follows a network: a head turns its outputs into action distributions, and is chosen by the action space.
+"""Interface of heads, which turn a network's outputs into action distributions.
 
-Each has a NumPy twin, its `sampler` (`aggrevated.actors.samplers`), that chooses actions from the same outputs.
+The action space determines the head. Its NumPy copy, the `sampler` (`aggrevated.actors.samplers`), chooses
+actions from the same outputs.
 """
 
 from abc import ABC, abstractmethod
@@ -17,38 +18,43 @@ from aggrevated.core.settings import Settings
 
 
 class Head(Protocol):
-    """What follows a network."""
+    """The output layer of a policy: it turns the outputs of a network into action distributions."""
 
-    outputs: int  # how many numbers the network must give
+    outputs: int  # A, the size of the network's outputs
 
     def complete(self, outputs: Tensor) -> Tensor:
-        """The outputs [..., A] with the head's own parameters appended: all that the distribution depends on."""
+        """Return the outputs [..., A] with the head's parameters appended, the input of `distribution`."""
         ...
 
     def distribution(self, completed: Tensor, legal: Tensor | None = None) -> Distribution:
-        """The action distributions, from what `complete` gave; actions that are not `legal` have probability 0."""
+        """Return the action distributions.
+
+        Args:
+            completed: Return value of `complete`.
+            legal: bool [..., A], false where an action must have probability 0; None allows all.
+        """
         ...
 
     def clip_actions(self, actions: Array) -> Array:
-        """The actions as an environment may be given them."""
+        """Return the actions clipped to the action space."""
         ...
 
     def sampler(self) -> Sampler:
-        """A NumPy copy of the head as it is now."""
+        """Return a NumPy copy of the head with its present parameters."""
         ...
 
 
 @dataclass(frozen=True)
 class HeadSettings(Settings, ABC):
-    """A kind of head."""
+    """Settings of a head."""
 
-    is_discrete: ClassVar[bool]  # whether its actions are a finite set
+    is_discrete: ClassVar[bool]  # whether the actions are a finite set
 
     @classmethod
     @abstractmethod
     def accepts(cls, actions: Space[Any]) -> bool:
-        """Whether it is for such actions."""
+        """Return whether the head is for this action space."""
 
     @abstractmethod
     def build(self, actions: Space[Any]) -> Head:
-        """The head for these actions."""
+        """Return the head for this action space."""
