@@ -91,8 +91,8 @@ def compute_features(
         labelled: function that encodes the labels of symbols as classes; None: no classes are returned.
 
     Returns:
-        Tensors by name: `features`, `heads`, `lengths`, the projection's `centre` and `matrix`, and `labels` if
-        `labelled` is given.
+        Tensors by name: `features`, `heads`, `lengths`, the projection's `centre` and `matrix`, and
+        `labels` if `labelled` is given.
     """
     projection = fit(split.train)
     batches = [split.train, *(augment_pages(split, copy) for copy in range(warps)), split.validation, split.test]

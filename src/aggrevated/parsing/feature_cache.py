@@ -1,4 +1,4 @@
-"""Cache of computed features on disk, shared between runs; a lost file costs only the time to compute it again."""
+"""Cache of computed features on disk, shared between runs; a lost file is computed again."""
 
 import os
 from collections.abc import Callable, Sequence

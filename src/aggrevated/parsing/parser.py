@@ -1,9 +1,9 @@
 """Simulator of a transition-based parser, on which Algorithm 1 runs.
 
-A state is an int32 row: the page, the dependents of the latest three arcs (the latest first), the configuration. An
-observation holds numbers, not pictures: the page and nine symbols, three each from the top of the stack, the front of
-the buffer and the latest arcs (−1 where there is none). Policies look up the features of these symbols, so that a
-page is encoded once and not at every step.
+A state is an int32 row: the page, the dependents of the latest three arcs (the latest first), the
+configuration. An observation holds numbers, not pictures: the page and nine symbols, three each from the
+top of the stack, the front of the buffer and the latest arcs (−1 where there is none). Policies look up the
+features of these symbols, so that a page is encoded once and not at every step.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Corpus:
 class Parser:
     """Simulator in which an episode parses one page of a corpus.
 
-    The cost is 0 before the end of a parse. At the end, every symbol without its gold head costs 1, so that the cost
-    measures UAS.
+    The cost is 0 before the end of a parse. At the end, every symbol without its gold head costs 1, so that
+    the cost measures UAS.
 
     Attributes:
         corpus: pages and their gold trees.
@@ -165,7 +165,7 @@ class GoldExpert:
     name: str = "gold"
 
     def q(self, states: Array) -> Array:
-        """Return Q*(s, a) [n, A]: the arcs lost so far plus those that the transition loses, also for illegal ones."""
+        """Return Q*(s, a) [n, A]: arcs lost so far plus those that the transition, legal or not, loses."""
         rows = states[:, CONFIGURATION]
         gold = self.parser.corpus.gold[states[:, 0]]
         lost = self.parser.system.count_lost_arcs(rows, gold)

@@ -142,7 +142,7 @@ class PageEvaluationSettings(EvaluationSettings):
         return count_skipped_files(find_named_folders(self.crohme), self.verbose)
 
     def select_pages(self, problem: AlgebraProblemSettings) -> list[Page]:
-        """Return the pages to evaluate on: only the test pages if the policy was trained on the same folder."""
+        """Return the pages to evaluate on: only the test pages if the policy learned from the same folder."""
         if self.compose_pages and not self.crohme and not problem.crohme:
             raise UsageError("--compose-pages has no effect on generated pages, of one to three lines: add --crohme")
         is_training_folder = not self.crohme or os.path.realpath(self.crohme) == problem.crohme

@@ -79,7 +79,7 @@ def extract_predicted_heads(trajectories: Trajectories, parser: Parser) -> Array
 
 @dataclass(frozen=True)
 class MicroUasEvaluator:
-    """Evaluator of the micro UAS: the share of symbols with their gold head, from the costs of greedy parses."""
+    """Evaluator of the micro UAS (share of symbols with their gold head) from the costs of greedy parses."""
 
     parser: Parser
     engine: Engine = IN_PROCESS
@@ -107,7 +107,7 @@ def evaluate_micro_uas(policy: Policy | Expert, parser: Parser) -> float:
 
 
 def evaluate_next_symbol_baseline(parser: Parser) -> float:
-    """Return the micro UAS of a baseline: the head of each symbol is the next symbol, that of the last is ROOT."""
+    """Return the micro UAS if the head of each symbol is the next symbol and that of the last is ROOT."""
     lengths = parser.corpus.lengths[parser.chosen]
     heads = np.tile(np.arange(2, parser.corpus.most + 2), (len(lengths), 1))
     heads[np.arange(len(lengths)), lengths - 1] = 0

@@ -1,4 +1,4 @@
-"""Splits of generated or CROHME pages into training, validation and test, without common writers or strings."""
+"""Splits of generated or CROHME pages into training, validation and test, by writers and strings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,8 +40,8 @@ class Split:
 def load_crohme_split(folder: Path, seed: int, core: bool = True) -> Split:
     """Split CROHME's expressions by writers.
 
-    Validation has a tenth of the writers of train/; the test is dev/. In a folder without train/ and dev/, the
-    folder's files are split 80/10/10 by writers. Training has no string of validation or test.
+    Validation has a tenth of the writers of train/; the test is dev/. In a folder without train/ and dev/,
+    the folder's files are split 80/10/10 by writers. Training has no string of validation or test.
 
     Args:
         folder: folder with train/ and dev/, or with InkML files.
@@ -97,7 +97,7 @@ def describe_skipped_files(folder: Path) -> list[str]:
 
 
 def split_by_writer(pages: list[Page], seed: int) -> tuple[list[Page], list[Page]]:
-    """Split pages by writers, nine tenths to one tenth, and drop the strings of the second part from the first."""
+    """Split pages by writers, 90/10, and drop pages from the first part whose string is in the second."""
     writers = sorted({page.writer for page in pages})
     if len(writers) < 2:
         raise DataError(f"all {len(pages)} expressions are by one writer; give a folder with several, to hold some out")

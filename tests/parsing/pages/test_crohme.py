@@ -104,12 +104,12 @@ def leaf(tag: str, id: str, text: str) -> str:
 SENTENCES = [
     (
         "<mfenced>" + leaf("mi", "x", "x") + "</mfenced>",
-        r"<mfenced id=''>: there is no rule for its heads, only for math, mfrac",
+        r"<mfenced id=''>: it has no head rule, only math, mfrac",
     ),
     ("<msqrt>" + leaf("mi", "x", "x") + "</msqrt>", r"<msqrt id=''>: no symbol refers to it; give its id"),
     (
         leaf("mo", "s", "\\sum"),
-        r"<mo id='s'>: there is no rule for the heads of the operator '\\\\sum'; leave the file",
+        r"<mo id='s'>: it has no head rule for the operator '\\\\sum'; leave the file",
     ),
     ("<msup>" + leaf("mi", "x", "x") + "</msup>", r"<msup id=''>: it has 1 parts and not 2; complete it"),
     (
@@ -141,9 +141,9 @@ def read_with_replacement(tmp_path: Path, old: str, new: str) -> Ink:
 def test_page_rejects_mismatched_ink_and_mathml(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"<mi id='b.2'>: no symbol refers to it; give its id as the href"):
         build_page(read_with_replacement(tmp_path, 'href="b.2"', 'href="c.2"'))
-    with pytest.raises(DataError, match=r"symbol 'b' of stroke '2' refers to 'b.2', which is no symbol of the MathML"):
+    with pytest.raises(DataError, match=r"symbol 'b' of stroke '2' refers to 'b.2', which is not a symbol of the MathML"):
         build_page(read_with_replacement(tmp_path, 'xml:id="b.2"', ""))
-    with pytest.raises(DataError, match=r"symbol '9' of stroke 'z' refers to '', which is no symbol of the MathML"):
+    with pytest.raises(DataError, match=r"symbol '9' of stroke 'z' refers to '', which is not a symbol of the MathML"):
         stray = '<traceGroup><annotation type="truth">9</annotation><traceView traceDataRef="z"/></traceGroup>'
         build_page(read_with_replacement(tmp_path, "</ink>", f'<trace id="z">1 1</trace>{stray}</ink>'))
     with pytest.raises(
@@ -202,7 +202,7 @@ def test_read_folder_sorts_pages_by_name_and_counts_skipped_files(tmp_path: Path
         ("f.inkml",),
     }
     assert found.notice.startswith("3 of 6 InkML files cannot be used and are left out: 2 x it is not well-formed XML")
-    assert "1 x there is no rule for the heads of the operator '≡'" in found.notice and "f.inkml" not in found.notice
+    assert "1 x it has no head rule for the operator '≡'" in found.notice and "f.inkml" not in found.notice
 
 
 def test_load_rejects_folder_without_usable_files(tmp_path: Path) -> None:

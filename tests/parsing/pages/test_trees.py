@@ -22,14 +22,14 @@ def test_check_tree_accepts_trees(heads: list[int]) -> None:
 @pytest.mark.parametrize(
     ("heads", "sentence"),
     [
-        ([], "there is no symbol; write at least one"),
+        ([], "the tree has no symbols; write at least one"),
         ([3, 0], "the head of symbol 1 is 3; give a number from 0, ROOT, to 2"),
         ([0, -1], "the head of symbol 2 is -1; give a number from 0, ROOT, to 2"),
         ([0, 2], "symbol 2 is its own head; give it another"),
         ([2, 1], "no symbol depends on ROOT; choose one that does"),
         ([0, 1, 0], "the symbols 1 and 3 depend on ROOT; keep one of them there"),
         ([0] * 9, "the symbols 1, 2, 3, 4, 5, 6 and 3 more depend on ROOT; keep one of them there"),
-        ([2, 3, 2, 0], "the symbols 2 and 3 depend on each other in a circle; give one another head"),
+        ([2, 3, 2, 0], "the symbols 2 and 3 form a cycle; give one of them another head"),
         (
             [3, 4, 0, 3],
             "the arc from symbol 1 to its head 3 crosses the arc from symbol 2 to its head 4; "

@@ -82,7 +82,7 @@ def test_to_inkml_writes_pressures_as_a_channel() -> None:
     pressures = [[np.array([0.5, 0.25])] * len(strokes) for strokes in PAGE.ink]
     data = to_inkml(PAGE, pressures=pressures)
     assert b'name="F"' in data and b">20 0.123 0.5, 30 5.123 0.25<" in data and is_same_page(read(data), PAGE)
-    with pytest.raises(DataError, match="there are not as many pressures as points; give one for each"):
+    with pytest.raises(DataError, match="the pressures do not match the points; give one pressure for each point"):
         to_inkml(PAGE, pressures=pressures[1:])
 
 
@@ -118,8 +118,8 @@ def test_to_inkml_round_trips_any_tree_and_labels(page: Page) -> None:
             r"^the arc from symbol 2 to ROOT crosses the arc from symbol 3 to its head 1;",
         ),
         ({"heads": np.array([0, 0, 2])}, r"^the symbols 1 and 2 depend on ROOT; keep one of them there"),
-        ({"symbols": ("a", "b\x00", "c")}, r"holds '\\x00', which no XML can; remove it"),
-        ({"symbols": ("a", "b\ud800", "c")}, r"holds '\\ud800', which no XML can; remove it"),
+        ({"symbols": ("a", "b\x00", "c")}, r"holds '\\x00', which XML does not allow; remove it"),
+        ({"symbols": ("a", "b\ud800", "c")}, r"holds '\\ud800', which XML does not allow; remove it"),
         ({"symbols": ("a", "b" * 81, "c")}, r"^one: the label of .* has more than 80 characters; shorten it"),
         ({"writer": "w" * 81}, r"^one: the writer's name .* has more than 80 characters; shorten it"),
         ({"symbols": ("a", " ", "c")}, r"^symbol 2 has no label"),
@@ -143,7 +143,7 @@ def test_to_inkml_rejects_pages_that_cannot_be_read_back(changed: dict[str, obje
         (">ROOT</", ">s1</", r"no symbol depends on ROOT; choose one that does"),
         (">ROOT</", "></", r"<traceGroup id=s2> has no head, and others have; give all symbols a head, or none"),
         ('xml:id="s3"', 'xml:id="s2"', r"more than one <traceGroup> has the id s2"),
-        ('xml:id="s3"', 'xml:id="ROOT"', r"more than one <traceGroup> has the id ROOT, or it is no id for one"),
+        ('xml:id="s3"', 'xml:id="ROOT"', r"more than one <traceGroup> has the id ROOT, or the id is reserved"),
         ('<annotation type="truth">a</annotation>', "", r"symbol 1 \(stroke 't1'\) has a head and no label; write one"),
         ('type="truth">a<', 'type="head">s3<', r"<traceGroup id=s1> has more than one head; keep one"),
         (">s2</", ">" + "s" * 81 + "</", r"the head of <traceGroup id=s1> .* has more than 80 characters; shorten it"),

@@ -25,7 +25,7 @@ def draw_crops(ink: Sequence[Strokes]) -> Array:
     """
     starts, ends, owners = _split_segments(ink)
     dabs = np.maximum(np.ceil(np.hypot(*(ends - starts).T) / STEP).astype(np.int64), 1)  # [segments]
-    nearest = np.full(len(ink) * SIDE * SIDE, 9.0, np.float32)  # squared distance of each pixel to the pen's path
+    nearest = np.full(len(ink) * SIDE * SIDE, 9.0, np.float32)  # squared distance to the pen's path, by pixel
     first = np.cumsum(dabs) - dabs
     total = int(dabs.sum())
     for begin in range(0, total, CHUNK):
@@ -45,7 +45,7 @@ def fit_to_crop(strokes: Strokes) -> Strokes:
 
 
 def _split_segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
-    """Return start and end of each segment of the pen's path in its crop, [segments, 2], and its symbol, [segments].
+    """Return starts and ends of the pen's segments in crops [segments, 2], and their symbols [segments].
 
     A stroke of n points has n segments: its first point alone, so that a dot leaves ink, and n − 1 lines.
     """
@@ -65,7 +65,8 @@ def _split_segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
 def _fit_to_crop(points: Array, owners: Array) -> Array:
     """Return points [n, 2] in the coordinates of the crops of their symbols `owners` [n].
 
-    The box of a symbol is centered in its crop, and its longer side is scaled to the crop's side without margins.
+    The box of a symbol is centered in its crop, and its longer side is scaled to the crop's side without
+    margins.
     """
     symbols, first = np.unique(owners, return_index=True)
     low = np.minimum.reduceat(points, first, axis=0)
@@ -81,7 +82,7 @@ _REACH = np.arange(-2, 3)
 
 def _draw_dab(nearest: Array, centers: Array, owners: Array) -> None:
     """Lower the squared distances of the 5 × 5 pixels around each dab to the distances from its center."""
-    pixel = np.rint(centers).astype(np.int64)  # [dabs, 2]; the margin ensures that 5 × 5 pixels are inside the crop
+    pixel = np.rint(centers).astype(np.int64)  # [dabs, 2]; the margin has room for 5 × 5 pixels
     offset = (pixel - centers).astype(np.float32)[:, :, None] + _REACH.astype(np.float32)  # [dabs, 2, 5]
     across = offset[:, 0] ** 2
     down = offset[:, 1] ** 2
@@ -94,8 +95,8 @@ def _draw_dab(nearest: Array, centers: Array, owners: Array) -> None:
 def warp_crop(strokes: Strokes, generator: np.random.Generator, strength: float = 1.0) -> Strokes:
     """Return a randomly warped copy of a symbol, for augmentation.
 
-    The warp is a rotation (6° standard deviation), a shear, a stretch and a smooth elastic displacement of two waves
-    in each direction, about 2 % of the symbol's size. Crops remove differences in size.
+    The warp is a rotation (6° standard deviation), a shear, a stretch and a smooth elastic displacement of
+    two waves in each direction, about 2 % of the symbol's size. Crops remove differences in size.
 
     Args:
         strokes: strokes of the symbol.

@@ -5,7 +5,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 
 GEOMETRY = (
-    "log width",  # of the box; lengths are in median symbol heights if nothing else is said
+    "log width",  # of the box; lengths without a unit are in median symbol heights
     "log height",
     "across",  # from the page's left border to the box's center, in page widths
     "down",  # from the page's top to the box's center, in page heights
@@ -53,9 +53,9 @@ def extract_geometry_features(boxes: Array) -> Array:
 def find_line_starts(boxes: Array) -> Array:
     """Return which symbols start a line, bool [n].
 
-    A symbol starts a line if its center is more than half a median height to the left of its predecessor's center
-    and more than half a median height below it. Denominators also match this rule, so it does not fit pages with
-    fraction bars.
+    A symbol starts a line if its center is more than half a median height to the left of its predecessor's
+    center and more than half a median height below it. Denominators also match this rule, so it does not
+    fit pages with fraction bars.
     """
     starts = np.zeros(len(boxes), bool)
     if len(boxes):

@@ -1,7 +1,7 @@
 """Histograms of oriented gradients (HoG; Dalal & Triggs 2005) of 40 × 40 crops.
 
-The settings are 9 orientations in 0 … 180°, cells of 8 × 8 pixels, blocks of 2 × 2 cells at every cell, and L2-Hys.
-They give 4 × 4 blocks × 36 = 576 numbers, equal to those of scikit-image's `hog`.
+The settings are 9 orientations in 0 … 180°, cells of 8 × 8 pixels, blocks of 2 × 2 cells at every cell, and
+L2-Hys. They give 4 × 4 blocks × 36 = 576 numbers, equal to those of scikit-image's `hog`.
 """
 
 import math
@@ -41,7 +41,7 @@ def _normalize_blocks(blocks: Array) -> Array:
 
 
 def _compute_cells(images: Array) -> Array:
-    """Return the mean gradient magnitude by orientation in each cell, [n, height / 8, width / 8, 9], 0 at borders."""
+    """Return mean gradient magnitudes by cell and orientation, 0 at borders, [n, height / 8, width / 8, 9]."""
     n, height, width = images.shape
     rows = height // CELL
     columns = width // CELL

@@ -1,7 +1,8 @@
 """Two-dimensional layout features of a symbol: positions of its neighbors, and counts of overlapping symbols.
 
-The position relative to its base identifies an exponent, the symbols above and below identify a fraction bar, and the
-surrounding box identifies what is under a root. The smaller `geometry` has the features of the paper's experiments.
+The position relative to its base identifies an exponent, the symbols above and below identify a fraction
+bar, and the surrounding box identifies what is under a root. The smaller `geometry` has the features of the
+paper's experiments.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from aggrevated.parsing.features.geometry import compute_unit_length, extract_ge
 
 NEIGHBORS = (-2, -1, 1, 2)  # offsets in reading order
 BETWEEN = 6  # features of each neighbor
-PLACE = 6  # features of the box itself, which come last, so that policies can take differences between two symbols
+PLACE = 6  # features of the box itself, the last ones, of which policies can take differences between symbols
 OVERLAPS = 5
 LAYOUT = 8 + BETWEEN * len(NEIGHBORS) + OVERLAPS + PLACE
 FAR = 4.0  # distances are clipped at this many median heights
@@ -39,7 +40,7 @@ def compute_layout(boxes: Array) -> Array:
 
 
 def extract_neighbor_features(boxes: Array, shift: int) -> Array:
-    """Return features of each symbol's neighbor at offset `shift`, zeros where there is none, [n, BETWEEN]."""
+    """Return features of each symbol's neighbor at offset `shift`, zeros if it has none, [n, BETWEEN]."""
     n = len(boxes)
     neighbor = np.arange(n) + shift
     exists = (neighbor >= 0) & (neighbor < n)
@@ -54,9 +55,10 @@ def extract_neighbor_features(boxes: Array, shift: int) -> Array:
 
 
 def extract_overlap_features(boxes: Array) -> Array:
-    """Return log(1 + count) of symbols over, under, inside and around each symbol, and a flag for none, [n, OVERLAPS].
+    """Return log(1 + count) of symbols over, under, inside and around each symbol, and a flag, [n, OVERLAPS].
 
-    A symbol is over or under another if its center is between the other's left and right borders and near it.
+    A symbol is over or under another if its center is between the other's left and right borders and near
+    it. The flag is 1 if no symbol is over, under or inside.
     """
     left, top, right, bottom = boxes.T
     across = (left + right) / 2
@@ -73,6 +75,6 @@ def extract_overlap_features(boxes: Array) -> Array:
 
 
 def extract_box_features(boxes: Array) -> Array:
-    """Return the four borders in tens of median heights and half the logarithms of width and height, [n, PLACE]."""
+    """Return borders in tens of median heights, and half the logarithms of width and height, [n, PLACE]."""
     size = np.log(np.maximum(boxes[:, 2:] - boxes[:, :2], 0.05))
     return np.concatenate([boxes / 10.0, size / 2.0], axis=1)

@@ -1,4 +1,4 @@
-"""Projection of raw features to those that a policy reads: principal components of HoG, standardized geometry."""
+"""Projection of raw features for policies: principal components of HoG, and standardized geometry."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Projection(nn.Module):
     def fit(cls, raw: Array, pixels: int = PIXELS, components: int = COMPONENTS) -> Projection:
         """Fit a projection to raw features.
 
-        The first `pixels` features become principal components with a common scale and a mean variance of 1. Each of
-        the others, the geometry, is scaled to a variance of 1.
+        The first `pixels` features become principal components with a common scale and a mean variance of
+        1. Each of the others, the geometry, is scaled to a variance of 1.
 
         Args:
             raw: raw features, [n, F].

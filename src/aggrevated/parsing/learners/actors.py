@@ -29,7 +29,7 @@ class Pages:
     lengths: Array
 
     def get_features(self, pages: Array) -> tuple[Array, Array]:
-        """Return the features [B, n, D] and lengths [B] of pages [B], where n is the length of the longest."""
+        """Return features [B, n, D] and lengths [B] of pages [B]; n is the length of the longest of them."""
         lengths = self.lengths[pages]
         most = int(lengths.max())
         if self.features.ndim == 3:
@@ -75,7 +75,8 @@ class ReaderActor:
             lengths: number of symbols of each page, int [B].
 
         Returns:
-            The items "none", ROOT and the symbols of each page [B, 2 + N, D], and the decoder's first state [B, M].
+            The items "none", ROOT and the symbols of each page [B, 2 + N, D], and the decoder's first state
+            [B, M].
         """
         count, most = features.shape[:2]
         items = features
@@ -132,7 +133,7 @@ class ParsingActor:
         self.starts = np.zeros((0, reader.start), np.float32)
 
     def memory(self, count: int) -> Array:
-        """Return the first memory: whether the decoder has started, and the decoder's state, zeros [count, 1 + M]."""
+        """Return zeros [count, 1 + M]: a flag that the decoder has started, and the decoder's state."""
         return np.zeros((count, 1 + (self.cell.size if self.cell is not None else 0)), np.float32)
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:

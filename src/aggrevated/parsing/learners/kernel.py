@@ -1,7 +1,7 @@
-"""DAgger with a support vector machine: an RBF kernel, fitted by scikit-learn.
+"""DAgger with a support vector machine: an RBF kernel, fit by scikit-learn.
 
-The machine reads the features of nine symbols, as the reactive network does. It is saved as support vectors and their
-coefficients, so that only fitting needs scikit-learn.
+The machine reads the features of nine symbols, as the reactive network does. It is saved as support vectors
+and their coefficients, so that only fitting needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ITEMS = 3 * CONTEXT_SIZE
 
 @dataclass(frozen=True)
 class Machine:
-    """Kernel machine with the decision values Σ_i c_{ia} exp(−γ‖x − x_i‖²) + b_a of a state x and each action a.
+    """Kernel machine with decision values Σ_i c_{ia} exp(−γ‖x − x_i‖²) + b_a for a state x and actions a.
 
     Attributes:
         items: features of "none", ROOT and the symbols of each page, [P, 2 + N, D].
@@ -80,7 +80,7 @@ def compute_rbf_kernel(x: Array, y: Array, gamma: float) -> Array:
 
 
 class KernelPolicy(Policy):
-    """Softmax policy of a kernel machine, which almost always takes the action with the highest decision value.
+    """Softmax policy of a kernel machine, which nearly always takes the action with the highest value.
 
     Args:
         projection: projection of raw features, saved with the policy.
@@ -135,7 +135,7 @@ class KernelPolicy(Policy):
         return KernelActor(self.machine, CategoricalSampler(self.head.outputs))
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
-        for name in ("support", "coefficients", "intercepts"):  # saved sizes, and new tensors, since actors share them
+        for name in ("support", "coefficients", "intercepts"):  # new tensors: actors share the old ones
             setattr(self, name, torch.empty_like(state_dict[prefix + name]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
@@ -230,7 +230,7 @@ def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -
 
 @dataclass(frozen=True)
 class KernelSettings(PolicySettings):
-    """Kernel machine fitted to expert actions."""
+    """Kernel machine that is fit to expert actions."""
 
     name = "kernel-svm"
     supports_mixture = False
@@ -259,7 +259,7 @@ class KernelSettings(PolicySettings):
 
 @dataclass(frozen=True)
 class SupportVectorSettings(UpdateSettings):
-    """Support vector machines fitted to all data so far."""
+    """Support vector machines, fit to all data so far."""
 
     name = "support-vectors"
     accepts = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})

@@ -1,7 +1,7 @@
 """Policies that read pages: the paper's LSTM encoder–decoder and reactive network, and a contextual network.
 
-Each policy looks up the features of the symbols in an observation by page and number. ROOT and "none" have learned
-vectors.
+Each policy looks up the features of the symbols in an observation by page and number. ROOT and "none" have
+learned vectors.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Kind:
     """Architecture of a parsing policy.
 
     Attributes:
-        reads: "alone": the features of a symbol are used alone; "summary": a summary of the page also starts the
-            decoder; "context": the state of a bidirectional encoder represents a symbol.
+        reads: "alone": the features of a symbol are used alone; "summary": a summary of the page also
+            starts the decoder; "context": the state of a bidirectional encoder represents a symbol.
         view: indices of the symbols of an observation that the policy reads.
         remembers: whether the decoder is recurrent; otherwise it is a network with one hidden layer.
         hidden: default number of hidden units.
@@ -139,7 +139,8 @@ class ParsingPolicy(Policy):
             pages: indices of the pages, int64 [B].
 
         Returns:
-            The items "none", ROOT and the symbols of each page [B, 2 + N, D], and the decoder's first state [B, M].
+            The items "none", ROOT and the symbols of each page [B, 2 + N, D], and the decoder's first state
+            [B, M].
         """
         lengths = self.lengths[pages]
         most = int(lengths.max())
@@ -157,7 +158,7 @@ class ParsingPolicy(Policy):
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         """Return the distributions of the actions at observations [K, T, 10], where `mask` [K, T] is true."""
         items, start = self.read(observations[:, 0, 0].long())
-        numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; item 0 is "none" (−1)
+        numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; −1 is item 0, "none"
         k = torch.arange(len(items))[:, None, None]
         read = items[k, numbers.clamp_(0, items.shape[1] - 1)].flatten(2)
         if self.decoder is None:  # steps are independent: skip the padding
@@ -171,7 +172,7 @@ class ParsingPolicy(Policy):
     def compute_scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
-        """Return the scores [K, d], by one forward and backward pass for each trajectory without its padding."""
+        """Return the scores [K, d], by one pass forward and back for each trajectory without its padding."""
         return compute_scores_per_trajectory(self, observations, actions, mask, own, legal)
 
     def actor(self) -> ParsingActor:
@@ -193,7 +194,7 @@ class ParsingPolicy(Policy):
 
 @dataclass(frozen=True)
 class ReaderSettings(HiddenSettings):
-    """Settings of a policy that reads pages; the architecture is the entry of `KINDS` with the name of the policy."""
+    """Settings of a policy that reads pages; its name selects the architecture in `KINDS`."""
 
     supports_mixture = False  # each policy of a mixture would encode the pages again
     dropout: float = setting(0.0, "Share of a symbol's features that is dropped at random during learning.", BELOW_1)

@@ -1,1 +1,1 @@
-"""What is on a page: its symbols, their ink and its tree; generated, or read from InkML."""
+"""Pages of handwritten algebra, with symbols, ink and dependency trees: generated, or read from InkML."""

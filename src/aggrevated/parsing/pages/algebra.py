@@ -1,16 +1,17 @@
-"""The dependency tree of algebra: which symbol depends on which.
+"""Dependency trees of algebra: the head of each symbol.
 
-The head rules, decoded from the example in the paper's appendix:
+The head rules follow the example in the paper's appendix:
 
-- `=` heads both sides; the first line's `=` is the root and heads those of the later lines;
-- a binary operator heads both operands; × and / bind before + and −, and operators of equal rank group to the left;
-- what stands side by side is head-final: in `10(x+2)` the 1 depends on the 0 and the 0 on the `)`;
-- `)` heads `(`, and `(` heads the head of what is inside.
+- `=` heads both sides; the `=` of the first line is the root and heads those of the later lines;
+- a binary operator heads both operands; × and / bind before + and −, and operators of equal rank group to
+  the left;
+- juxtaposed factors are head-final: in `10(x+2)` the 1 depends on the 0 and the 0 on the `)`;
+- `)` heads `(`, and `(` heads the head of the expression inside.
 
-The example leaves three choices free: an exponent depends on its base, a fraction bar heads what is above and below
-it, and a prefix sign depends on the head of the factor that follows it. Relations in a chain (`a=b=c`) group to the
-left like other operators, and a line without a relation is headed by the head of its expression. A root is a factor
-whose head is `√`: it heads the head of what is under it, and the root's index (the 3 of ∛) depends on it.
+The example does not determine these rules: an exponent depends on its base; a fraction bar heads its
+numerator and denominator; a prefix sign depends on the head of the next factor. Chained relations (`a=b=c`)
+group to the left like other operators, and a line without a relation has the head of its expression. A root
+is a factor with the head `√`, which heads the expression under it and the index of the root (the 3 of ∛).
 """
 
 from __future__ import annotations
@@ -28,24 +29,29 @@ CLOSING = frozenset({")", "]", "}", "\\}"})
 RELATIONS = frozenset(
     {"=", "<", ">", "≤", "≥", "≠", "\\lt", "\\gt", "\\le", "\\ge", "\\leq", "\\geq", "\\ne", "\\neq", "\\approx"}
 )
-SIGNS = frozenset({"+", "-", "−", "±", "\\pm", "\\mp"})  # binary after an operand, a prefix elsewhere
+SIGNS = frozenset({"+", "-", "−", "±", "\\pm", "\\mp"})  # binary after an operand, otherwise a prefix
 FACTORS = frozenset({"×", "÷", "·", "/", "\\times", "\\div", "\\cdot"})
 OPERATORS = RELATIONS | SIGNS | FACTORS
-RANKS = (RELATIONS, SIGNS, FACTORS)  # from loose to tight; tighter still is standing side by side
-DEPTH = 50  # brackets, fractions and exponents within each other: more is not algebra but an attack on the stack
+RANKS = (RELATIONS, SIGNS, FACTORS)  # from low to high precedence; juxtaposition has the highest
+DEPTH = 50  # largest nesting of brackets, fractions and exponents, which limits the recursion
 
 
 @dataclass(frozen=True)
 class Raised:
-    """An exponent (or index) of what stands before it: x² is `"x", Raised("2")`, (a+b)² ends in `")", Raised("2")`."""
+    """Exponent or index of the factor before it: x² is `"x", Raised("2")`, (a+b)² ends in `")", Raised("2")`.
+
+    Attributes:
+        symbols: tokens of the exponent.
+        lowered: whether it is an index, which has the head of an exponent but another position on the page.
+    """
 
     symbols: Sequence[Token]
-    lowered: bool = False  # an index: the same rule, another place on the page
+    lowered: bool = False
 
 
 @dataclass(frozen=True)
 class Fraction:
-    """A fraction with a bar; in reading order: what is above, the bar, what is below."""
+    """Fraction with a bar, in reading order: numerator, bar, denominator."""
 
     above: Sequence[Token]
     below: Sequence[Token]
@@ -54,7 +60,7 @@ class Fraction:
 
 @dataclass(frozen=True)
 class Root:
-    """A root; in reading order: its index, if it has one, `√`, what is under it."""
+    """Root, in reading order: its index if it has one, `√`, the expression under it."""
 
     under: Sequence[Token]
     index: Sequence[Token] = ()
@@ -62,30 +68,54 @@ class Root:
 
 Token = str | Raised | Fraction | Root
 ROOT_SIGN = "√"
-BAR = "―"  # of a fraction, as a page shows it: it looks like a minus
+BAR = "―"  # label of a fraction bar on a page, which looks like a minus
 
 
 def parse_heads(lines: Sequence[str]) -> Array:
-    """The head of every symbol of a page, int [n]: number i + 1 belongs to symbol i, 0 is ROOT. Spaces do not count."""
+    """Return the head of every symbol of a page of text.
+
+    Args:
+        lines: lines of algebra, in which each character but a space is a symbol.
+
+    Returns:
+        Heads, int [n]: symbol i has the number i + 1, and 0 is ROOT.
+
+    Raises:
+        DataError: a line is not algebra.
+
+    Example:
+        >>> parse_heads(["x=3"]).tolist()
+        [2, 0, 2]
+    """
     return parse_expression_heads([_split_symbols(line, row) for row, line in enumerate(lines, 1)])
 
 
 def parse_expression_heads(lines: Sequence[Sequence[Token]]) -> Array:
-    """The same for lines of labels: a symbol is a character, or a LaTeX name like `\\times`.
+    """Return the head of every symbol of a page of tokens.
 
-    They are numbered in reading order: a base before its exponent, a numerator before its bar, an index before its `√`.
+    Symbols are numbered in reading order: a base before its exponent, a numerator before its bar, an index
+    before its `√`.
+
+    Args:
+        lines: lines of tokens; a symbol is a character, or a LaTeX name like `\\times`.
+
+    Returns:
+        Heads, int [n]: symbol i has the number i + 1, and 0 is ROOT.
+
+    Raises:
+        DataError: a line is not algebra.
     """
-    found = _Heads()
-    tops = [_LineParser(line, found, f"line {row}").parse_line() for row, line in enumerate(lines, 1)]
-    if not tops:
-        raise DataError("there is no line to parse: write at least one symbol")
-    for later in tops[1:]:
-        found[later] = tops[0]
-    return np.array(found[1:], np.int64)
+    heads = _Heads()
+    line_heads = [_LineParser(line, heads, f"line {row}").parse_line() for row, line in enumerate(lines, 1)]
+    if not line_heads:
+        raise DataError("no line to parse: write at least one symbol")
+    for line_head in line_heads[1:]:
+        heads[line_head] = line_heads[0]
+    return np.array(heads[1:], np.int64)
 
 
 def _split_symbols(line: str, row: int) -> list[str]:
-    """The characters of a line but its spaces; a space keeps its column as an empty label, for the messages."""
+    """Return the characters of a line; a space becomes an empty label, which keeps columns for messages."""
     known = OPENING | CLOSING | OPERATORS
     for column, symbol in enumerate(line, 1):
         if not (symbol in known or symbol.isspace() or (symbol.isascii() and symbol.isalnum())):
@@ -94,31 +124,31 @@ def _split_symbols(line: str, row: int) -> list[str]:
 
 
 class _Heads(list[int]):
-    """The head of each symbol so far; entry 0 is ROOT itself."""
+    """Heads of the symbols so far, by number; entry 0 is ROOT."""
 
     def __init__(self) -> None:
         super().__init__([0])
 
     def add(self) -> int:
-        """The number of a new symbol, whose head is not known yet."""
+        """Add a symbol with an unknown head and return its number."""
         self.append(0)
         return len(self) - 1
 
 
 class _LineParser:
-    """Recursive descent over one line. Each rule reads what it can and returns the number of its head."""
+    """Recursive-descent parser of one line; each rule returns the number of the head of what it reads."""
 
-    def __init__(self, tokens: Sequence[Token], heads: _Heads, place: str, depth: int = 0) -> None:
+    def __init__(self, tokens: Sequence[Token], heads: _Heads, location: str, depth: int = 0) -> None:
         self.tokens = tokens
         self.heads = heads
-        self.place = place
+        self.location = location
         self.depth = depth
-        self.at = 0
+        self.position = 0
         if depth > DEPTH:
-            raise DataError(f"{place}: more than {DEPTH} levels of nesting: split the expression")
+            raise DataError(f"{location}: more than {DEPTH} levels of nesting: split the expression")
 
     def parse_line(self) -> int:
-        """A whole line, or a whole numerator, denominator or exponent."""
+        """Parse a whole line, numerator, denominator or exponent."""
         head = self.parse_operation()
         if self.next_token is not None:
             raise self.make_error("does not fit here")
@@ -136,7 +166,7 @@ class _LineParser:
         return left
 
     def parse_juxtaposition(self) -> int:
-        """Factors side by side, each the head of the one before it; signs in front depend on the last."""
+        """Parse juxtaposed factors, each the head of the one before it; prefix signs depend on the last."""
         signs = []
         while self.next_label in SIGNS:
             signs.append(self.take())
@@ -150,7 +180,7 @@ class _LineParser:
         return head
 
     def parse_factor(self) -> int:
-        """A symbol, a bracketed expression, a fraction or a root, with its exponents."""
+        """Parse a symbol, a bracketed expression, a fraction or a root, with its exponents."""
         if isinstance(self.next_token, Fraction):
             head = self.parse_fraction(self.next_token)
         elif isinstance(self.next_token, Root):
@@ -163,7 +193,7 @@ class _LineParser:
             raise self.make_error("stands where a number, a variable or a bracket is due")
         while isinstance(self.next_token, Raised):
             self.heads[self.parse_inner(self.next_token.symbols)] = head
-            self.at += 1
+            self.position += 1
         return head
 
     def parse_brackets(self) -> int:
@@ -184,7 +214,7 @@ class _LineParser:
         bar = self.heads.add()
         self.heads[above] = bar
         self.heads[self.parse_inner(fraction.below)] = bar
-        self.at += 1
+        self.position += 1
         return bar
 
     def parse_root(self, root: Root) -> int:
@@ -193,38 +223,38 @@ class _LineParser:
         if index is not None:
             self.heads[index] = sign
         self.heads[self.parse_inner(root.under)] = sign
-        self.at += 1
+        self.position += 1
         return sign
 
     def parse_inner(self, tokens: Sequence[Token]) -> int:
-        """The head of an expression that is a single token of this line."""
-        place = f"{self.place}, column {self.at + 1}, inside"
-        return _LineParser(tokens, self.heads, place, self.depth + 1).parse_line()
+        """Parse an expression that is a single token of this line."""
+        location = f"{self.location}, column {self.position + 1}, inside"
+        return _LineParser(tokens, self.heads, location, self.depth + 1).parse_line()
 
     @property
     def next_token(self) -> Token | None:
-        while self.at < len(self.tokens) and self.tokens[self.at] == "":
-            self.at += 1
-        return self.tokens[self.at] if self.at < len(self.tokens) else None
+        while self.position < len(self.tokens) and self.tokens[self.position] == "":
+            self.position += 1
+        return self.tokens[self.position] if self.position < len(self.tokens) else None
 
     @property
     def next_label(self) -> str:
-        """The next symbol; empty at the end and where a structure comes."""
+        """Return the next symbol; empty at the end or before a structure."""
         return self.next_token if isinstance(self.next_token, str) else ""
 
     def take(self) -> int:
-        self.at += 1
+        self.position += 1
         return self.heads.add()
 
-    def make_error(self, what: str) -> DataError:
+    def make_error(self, problem: str) -> DataError:
         match self.next_token:
             case None:
-                thing = "the end"
+                token = "the end"
             case str(symbol):
-                thing = repr(symbol)
+                token = repr(symbol)
             case other:
-                thing = f"a {type(other).__name__.lower()} part"
-        return DataError(f"{self.place}, column {self.at + 1}: {thing} {what}")
+                token = f"a {type(other).__name__.lower()} part"
+        return DataError(f"{self.location}, column {self.position + 1}: {token} {problem}")
 
 
-_ENDS = CLOSING | OPERATORS  # symbols that begin no factor
+_ENDS = CLOSING | OPERATORS  # symbols that cannot begin a factor

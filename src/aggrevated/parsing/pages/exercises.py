@@ -1,4 +1,4 @@
-"""Generator of equations as a pupil solves them: each kind of exercise returns all lines of its solution."""
+"""Generator of exercises in algebra with their solutions, line by line."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import numpy as np
 VARIABLES = "xyabcnzdtmkpeuvwrs"
 _WEIGHTS = np.array([8, 4, 4, 4, 3, 3, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1]) / 45
 SYMBOLS = (*"0123456789", *VARIABLES, *"+-×/=()")
-# symbols on a page
-SHORTEST = 3
-LONGEST = 30
+SHORTEST = 3  # symbols on a page
+LONGEST = 30  # symbols on a page
 
 
 def sample_solution(generator: np.random.Generator) -> list[str]:
-    """One to three consecutive lines of a pupil's solution, with 3 to 30 symbols in total."""
+    """Return one to three consecutive lines of a solution, with 3 to 30 symbols in total."""
     while True:
         exercise = EXERCISES[generator.integers(len(EXERCISES))]
         lines = exercise(generator)
@@ -32,7 +31,7 @@ def _swap_sides(line: str) -> str:
 
 
 def _sample_number(generator: np.random.Generator, low: int = 2, high: int = 9) -> int:
-    """A whole number in low … high; now and then ten times as large, as exercises are."""
+    """Return a whole number in low … high, multiplied by ten with probability 0.12."""
     return int(generator.integers(low, high + 1)) * (10 if generator.random() < 0.12 else 1)
 
 
@@ -53,7 +52,7 @@ def _format_summand(k: int) -> str:
 
 
 def sample_linear(generator: np.random.Generator) -> list[str]:
-    """3x+2=11 / 3x=9 / x=3"""
+    """Return a linear equation with its solution, such as 3x+2=11 / 3x=9 / x=3."""
     (x,) = _sample_letters(generator, 1)
     k = _sample_signed_number(generator)
     b = _sample_signed_number(generator, 20)
@@ -67,7 +66,7 @@ def sample_linear(generator: np.random.Generator) -> list[str]:
 
 
 def sample_two_sided(generator: np.random.Generator) -> list[str]:
-    """5x+2=3x+8 / 2x=6 / x=3"""
+    """Return an equation with the variable on both sides, such as 5x+2=3x+8 / 2x=6 / x=3."""
     (x,) = _sample_letters(generator, 1)
     m = _sample_number(generator, 1)
     b = _sample_signed_number(generator)
@@ -81,7 +80,7 @@ def sample_two_sided(generator: np.random.Generator) -> list[str]:
 
 
 def sample_collecting(generator: np.random.Generator) -> list[str]:
-    """2x+3x-4=6 / 5x=10 / x=2"""
+    """Return an equation with terms to collect, such as 2x+3x-4=6 / 5x=10 / x=2."""
     (x,) = _sample_letters(generator, 1)
     k = _sample_number(generator)
     m = _sample_number(generator, 1)
@@ -97,7 +96,7 @@ def sample_collecting(generator: np.random.Generator) -> list[str]:
 
 
 def sample_bracket(generator: np.random.Generator) -> list[str]:
-    """4(x-2)=12, then 4x-8=12 / 4x=20 or x-2=3, then x=5; also -(x+2)=5"""
+    """Return an equation with brackets, such as 4(x-2)=12 / 4x-8=12 / 4x=20 / x=5."""
     (x,) = _sample_letters(generator, 1)
     b = _sample_signed_number(generator)
     value = _sample_signed_number(generator)
@@ -117,7 +116,7 @@ def sample_bracket(generator: np.random.Generator) -> list[str]:
 
 
 def sample_quotient(generator: np.random.Generator) -> list[str]:
-    """x/3+2=5 / x/3=3 / x=3×3 / x=9, or (x+2)/3=4 / x+2=12 / x=10"""
+    """Return an equation with a quotient, such as x/3+2=5 / x/3=3 / x=3×3 / x=9."""
     (x,) = _sample_letters(generator, 1)
     k = _sample_number(generator)
     b = _sample_signed_number(generator)
@@ -134,7 +133,7 @@ def sample_quotient(generator: np.random.Generator) -> list[str]:
 
 
 def sample_product(generator: np.random.Generator) -> list[str]:
-    """4×x=20 / x=20/4 / x=5"""
+    """Return an equation with a product, such as 4×x=20 / x=20/4 / x=5."""
     (x,) = _sample_letters(generator, 1)
     k = _sample_number(generator)
     value = _sample_number(generator, 2, 12)
@@ -143,27 +142,27 @@ def sample_product(generator: np.random.Generator) -> list[str]:
 
 
 def sample_arithmetic(generator: np.random.Generator) -> list[str]:
-    """a=(3+4)×2 / a=7×2 / a=14, and relatives"""
+    """Return a calculation with numbers, such as a=(3+4)×2 / a=7×2 / a=14."""
     (a,) = _sample_letters(generator, 1)
     p = _sample_number(generator)
     q = _sample_number(generator)
     r = _sample_number(generator)
-    wide = p + q  # the bracket's value
+    total = p + q  # value in brackets
     shapes = [
-        [f"{a}=({p}+{q})×{r}", f"{a}={wide}×{r}", f"{a}={wide * r}"],
-        [f"{a}={r}({p}+{q})", f"{a}={r}×{wide}", f"{a}={wide * r}"],
+        [f"{a}=({p}+{q})×{r}", f"{a}={total}×{r}", f"{a}={total * r}"],
+        [f"{a}={r}({p}+{q})", f"{a}={r}×{total}", f"{a}={total * r}"],
         [f"{a}={p}×{q}+{r}", f"{a}={p * q}+{r}", f"{a}={p * q + r}"],
         [f"{a}={p}-{q}×{r}", f"{a}={p}-{q * r}", f"{a}={p - q * r}"],
         [f"{a}={p * q}/{q}-{r}", f"{a}={p}-{r}", f"{a}={p - r}"],
         [f"{a}={r}-({p}-{q})", f"{a}={r}{_format_summand(q - p)}", f"{a}={r - p + q}"],
         [f"{a}={p}×{q}×{r}", f"{a}={p * q}×{r}", f"{a}={p * q * r}"],
-        [f"{r}({p}+{q})={a}+{r}", f"{wide * r}={a}+{r}", f"{a}={wide * r - r}"],
+        [f"{r}({p}+{q})={a}+{r}", f"{total * r}={a}+{r}", f"{a}={total * r - r}"],
     ]
     return shapes[generator.integers(len(shapes))]
 
 
 def sample_substitution(generator: np.random.Generator) -> list[str]:
-    """y=2x+1 / x=3 / y=7, or x=3 / y=2x+1 / y=2×3+1 / y=7"""
+    """Return a substitution, such as y=2x+1 / x=3 / y=7 or x=3 / y=2x+1 / y=2×3+1 / y=7."""
     (x, y) = _sample_letters(generator, 2)
     k = _sample_number(generator)
     b = _sample_signed_number(generator)
@@ -181,7 +180,7 @@ def sample_substitution(generator: np.random.Generator) -> list[str]:
 
 
 def sample_two_unknowns(generator: np.random.Generator) -> list[str]:
-    """x+y=5 / x-y=1 / x=3, or x+y=5 / y=5-x / x-(5-x)=1"""
+    """Return a system of two equations, such as x+y=5 / x-y=1 / 2x=6 / x=3 or x-y=1 / y=x-1 / y=3-1 / y=2."""
     (x, y) = _sample_letters(generator, 2)
     p = _sample_number(generator)
     q = _sample_number(generator)
@@ -191,7 +190,7 @@ def sample_two_unknowns(generator: np.random.Generator) -> list[str]:
 
 
 def sample_given_value(generator: np.random.Generator) -> list[str]:
-    """10(x+2)=a+b / a+b=50 / x=3, the shape of the paper's example"""
+    """Return an equation with a given sum, as in the paper's example: 10(x+2)=a+b / a+b=50 / x=3."""
     (x, a, b) = _sample_letters(generator, 3)
     k = _sample_number(generator)
     p = _sample_signed_number(generator)
@@ -203,7 +202,7 @@ def sample_given_value(generator: np.random.Generator) -> list[str]:
 
 
 def sample_letters_only(generator: np.random.Generator) -> list[str]:
-    """ab+ac=d / a(b+c)=d / b+c=d/a, and relatives"""
+    """Return a transformation without numbers, such as ab+ac=d / a(b+c)=d / b+c=d/a."""
     a, b, c, d = _sample_letters(generator, 4)
     sign = "+" if generator.random() < 0.7 else "-"
     shapes = [
@@ -220,7 +219,7 @@ def sample_letters_only(generator: np.random.Generator) -> list[str]:
 
 
 def sample_factored(generator: np.random.Generator) -> list[str]:
-    """(x-3)(x+2)=0 / x-3=0 / x=3, or 2x(x-3)=0 / x-3=0 / x=3"""
+    """Return a factored equation, such as (x-3)(x+2)=0 / x-3=0 / x=3 or 2x(x-3)=0 / x-3=0 / x=3."""
     (x,) = _sample_letters(generator, 1)
     p = _sample_signed_number(generator)
     q = _sample_signed_number(generator)

@@ -1,7 +1,8 @@
-"""Handwriting without downloads: every symbol as pen strokes, in a hand that belongs to the writer.
+"""Generator of handwriting: every symbol as pen strokes, in the hand of a writer.
 
-A writer's number fixes the hand: slant, proportion, size, roundness, overshoot, spacing, drift of the baseline, which
-way of writing each symbol is preferred, and how its shape departs from the template. A page's seed fixes the wobble.
+The number of a writer determines the hand: slant, proportion, size, roundness, overshoot, spacing, drift of
+the baseline, the preferred template of each symbol, and its deviation from the template. The seed of a page
+determines the variation between instances of a symbol.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from aggrevated.parsing.pages.algebra import parse_heads
 from aggrevated.parsing.pages.exercises import SYMBOLS, sample_solution
 from aggrevated.parsing.pages.page import Page, Strokes
 
-# Ways of writing. Points that the pen passes in hundredths of a digit's height: x to the right, y *upwards* from the
-# baseline, small letters about 60 high. `*` is a sharp corner, `|` lifts the pen.
+# Templates: points of the pen's path in hundredths of a digit's height, x to the right, y *upward* from the
+# baseline; small letters are about 60 high. `*` marks a sharp corner, `|` lifts the pen.
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "0": (
         "32,99 12,86 2,50 10,12 30,0 50,12 58,50 50,88 30,100",
@@ -107,71 +108,76 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "z": ("4,57 24,58 47,57* 24,28 2,2* 26,2 52,2", "4,57 24,58 47,57* 24,28 2,2* 26,2 52,2 | 10,31 26,31 43,33"),
 }
 OPERATORS = frozenset("+-×/=")
-RARE_JOINS = frozenset("4+×xkt")  # where a quick pen stays on the paper between two strokes
+RARE_JOINS = frozenset("4+×xkt")  # symbols whose two strokes a quick pen may join
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One stroke of a template: the points that it passes, [points, 2], and which of them are corners."""
+    """One stroke of a template.
+
+    Attributes:
+        points: points of the stroke, [points, 2].
+        corners: indices of the corners, with the first and the last point.
+    """
 
     points: Array
-    corners: tuple[int, ...]  # the first and the last point among them
+    corners: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Hand:
-    """What a writer does in the same way on every page. Lengths are in units of `size`, the height of a digit."""
+    """Properties of a writer's hand, equal on all pages. Lengths are in units of `size`."""
 
     writer: int
-    size: float  # pixels
-    slant: float  # Δx / Δy: positive leans to the right
-    proportion: float  # width over the template's width
-    letters: float  # size of letters over the template's
-    operators: float  # size of operators over the template's
-    rounding: int  # how often the path is averaged with its neighbours: a quick pen cuts corners
-    samples: int  # points between two points of a template: a slow pen leaves more
-    overshoot: float  # how far strokes go on beyond their end
-    joins: float  # probability of not lifting the pen, where that is usual
-    spacing: float  # between symbols
-    leading: float  # between lines
-    slope: float  # of the baseline, Δy / Δx
-    drift: float  # of the baseline, from symbol to symbol
-    wobble: float  # of the points of a symbol, from instance to instance
-    faithful: float  # probability of the preferred way of writing
-    aligned: bool  # later lines put their = under the first one's
+    size: float  # height of a digit, pixels
+    slant: float  # Δx / Δy, positive to the right
+    proportion: float  # width relative to the template
+    letters: float  # size of letters relative to the template
+    operators: float  # size of operators relative to the template
+    rounding: int  # number of times that the path is smoothed
+    samples: int  # points between two points of a template
+    overshoot: float  # length of a stroke beyond its end
+    joins: float  # probability of joining two strokes of the symbols RARE_JOINS
+    spacing: float  # distance between symbols
+    leading: float  # distance between lines
+    slope: float  # Δy / Δx of the baseline
+    drift: float  # standard deviation of the baseline from symbol to symbol
+    wobble: float  # standard deviation of the points of a symbol between instances
+    faithful: float  # probability of the preferred template
+    aligned: bool  # whether the `=` of all lines are aligned
 
     @classmethod
     @cache
     def from_writer(cls, writer: int) -> Hand:
-        """The hand of that writer: the same on every page, whatever its seed."""
-        draw = np.random.default_rng([_HAND, writer])
+        """Return the hand of a writer, which does not depend on the page or its seed."""
+        rng = np.random.default_rng([_HAND, writer])
         return cls(
             writer=writer,
-            size=float(draw.uniform(28, 60)),
-            slant=float(draw.normal(0.10, 0.12)),
-            proportion=float(np.exp(draw.normal(0.0, 0.12))),
-            letters=float(np.exp(draw.normal(0.12, 0.10))),
-            operators=float(np.exp(draw.normal(-0.15, 0.12))),
-            rounding=int(draw.integers(0, 4)),
-            samples=int(draw.integers(5, 10)),
-            overshoot=float(draw.uniform(0.0, 0.05)),
-            joins=float(draw.choice([0.0, 0.03, 0.10])),
-            spacing=float(draw.uniform(0.14, 0.34)),
-            leading=float(draw.uniform(1.9, 2.7)),
-            slope=float(draw.normal(0.0, 0.02)),
-            drift=float(draw.uniform(0.005, 0.03)),
-            wobble=float(draw.uniform(0.010, 0.026)),
-            faithful=float(draw.uniform(0.75, 1.0)),
-            aligned=bool(draw.random() < 0.25),
+            size=float(rng.uniform(28, 60)),
+            slant=float(rng.normal(0.10, 0.12)),
+            proportion=float(np.exp(rng.normal(0.0, 0.12))),
+            letters=float(np.exp(rng.normal(0.12, 0.10))),
+            operators=float(np.exp(rng.normal(-0.15, 0.12))),
+            rounding=int(rng.integers(0, 4)),
+            samples=int(rng.integers(5, 10)),
+            overshoot=float(rng.uniform(0.0, 0.05)),
+            joins=float(rng.choice([0.0, 0.03, 0.10])),
+            spacing=float(rng.uniform(0.14, 0.34)),
+            leading=float(rng.uniform(1.9, 2.7)),
+            slope=float(rng.normal(0.0, 0.02)),
+            drift=float(rng.uniform(0.005, 0.03)),
+            wobble=float(rng.uniform(0.010, 0.026)),
+            faithful=float(rng.uniform(0.75, 1.0)),
+            aligned=bool(rng.random() < 0.25),
         )
 
 
-# streams of random numbers that never meet
+# independent streams of random numbers
 _HAND = 101
 _STYLE = 102
 _PAGE = 103
 _SETS = 104
-_DEPARTURE = 0.028  # of a writer's own shapes from the templates, in heights of a digit
+_DEPARTURE = 0.028  # standard deviation of a writer's shapes from the templates, in heights of a digit
 
 
 @cache
@@ -188,35 +194,35 @@ def _shape(text: str) -> Shape:
 
 @cache
 def _rank_templates(writer: int, symbol: str) -> tuple[tuple[Shape, ...], ...]:
-    """The writer's ways of writing a symbol, the preferred one first."""
-    draw = np.random.default_rng([_STYLE, writer, SYMBOLS.index(symbol)])
-    ways = [tuple(_move_points(shape, _DEPARTURE, draw) for shape in way) for way in _get_templates(symbol)]
-    return tuple(ways[i] for i in draw.permutation(len(ways)))
+    """Return the writer's templates of a symbol, the preferred one first."""
+    rng = np.random.default_rng([_STYLE, writer, SYMBOLS.index(symbol)])
+    ways = [tuple(_move_points(shape, _DEPARTURE, rng) for shape in way) for way in _get_templates(symbol)]
+    return tuple(ways[i] for i in rng.permutation(len(ways)))
 
 
-def _move_points(shape: Shape, by: float, draw: np.random.Generator) -> Shape:
-    """The shape with its points moved, neighbours in similar ways: a hand errs smoothly."""
-    by_point = draw.standard_normal((len(shape.points) + 2, 2))
+def _move_points(shape: Shape, by: float, rng: np.random.Generator) -> Shape:
+    """Return the shape with its points moved at random, neighbors in similar directions."""
+    by_point = rng.standard_normal((len(shape.points) + 2, 2))
     return Shape(shape.points + by * (by_point[:-2] + by_point[1:-1] + by_point[2:]) / np.sqrt(3), shape.corners)
 
 
-def _draw_path(shape: Shape, hand: Hand, draw: np.random.Generator) -> Array:
-    """The pen's way through the points, [samples, 2]: a Catmull–Rom curve between corners, rounded, with overshoot."""
-    pieces = [
+def _draw_path(shape: Shape, hand: Hand, rng: np.random.Generator) -> Array:
+    """Return the pen's path: a smoothed Catmull–Rom curve between corners, with overshoot, [samples, 2]."""
+    curves = [
         _compute_spline(shape.points[first : last + 1], hand.samples)
         for first, last in zip(shape.corners, shape.corners[1:], strict=False)
     ]
-    path = np.concatenate([*(piece[:-1] for piece in pieces), pieces[-1][-1:]])
+    path = np.concatenate([*(curve[:-1] for curve in curves), curves[-1][-1:]])
     for _ in range(hand.rounding):
         path[1:-1] = (path[:-2] + 2 * path[1:-1] + path[2:]) / 4
     for end, before in ((0, 1), (-1, -2)):
         direction = path[end] - path[before]
-        path[end] += direction * (hand.overshoot * abs(draw.standard_normal()) / (np.hypot(*direction) + 1e-9))
+        path[end] += direction * (hand.overshoot * abs(rng.standard_normal()) / (np.hypot(*direction) + 1e-9))
     return path
 
 
 def _compute_spline(points: Array, samples: int) -> Array:
-    """Catmull–Rom through the points, [segments × samples + 1, 2]."""
+    """Return a Catmull–Rom curve through the points, [segments × samples + 1, 2]."""
     around = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
     t = np.arange(samples)[:, None] / samples
     p, q, r, s = (around[i : len(around) - 3 + i, None] for i in range(4))
@@ -224,24 +230,36 @@ def _compute_spline(points: Array, samples: int) -> Array:
     return np.concatenate([curve.reshape(-1, 2), points[-1:]])
 
 
-def write_symbol(symbol: str, writer: int, draw: np.random.Generator) -> Strokes:
-    """One instance of a symbol in pixels, y downwards, its baseline at y = 0."""
+def write_symbol(symbol: str, writer: int, rng: np.random.Generator) -> Strokes:
+    """Write one instance of a symbol.
+
+    Args:
+        symbol: symbol of `TEMPLATES`.
+        writer: number of the writer.
+        rng: source of random numbers.
+
+    Returns:
+        Strokes in pixels, with y downward and the baseline at y = 0.
+
+    Raises:
+        DataError: the symbol has no template.
+    """
     if symbol not in TEMPLATES:
-        raise DataError(f"there is no template for {symbol!r}: the pen knows {' '.join(SYMBOLS)}")
+        raise DataError(f"the symbol {symbol!r} has no template; use one of {' '.join(SYMBOLS)}")
     hand = Hand.from_writer(writer)
     ways = _rank_templates(writer, symbol)
-    way = ways[0] if draw.random() < hand.faithful else ways[draw.integers(len(ways))]
-    paths = [_draw_path(_move_points(shape, hand.wobble, draw), hand, draw) for shape in way]
-    if len(paths) == 2 and symbol in RARE_JOINS and draw.random() < hand.joins:
+    way = ways[0] if rng.random() < hand.faithful else ways[rng.integers(len(ways))]
+    paths = [_draw_path(_move_points(shape, hand.wobble, rng), hand, rng) for shape in way]
+    if len(paths) == 2 and symbol in RARE_JOINS and rng.random() < hand.joins:
         paths = [np.concatenate(paths)]
     kind = hand.operators if symbol in OPERATORS else hand.letters if symbol.isalpha() else 1.0
-    angle = draw.normal(0.0, 0.03)
-    scale = hand.size * kind * np.exp(draw.normal(0.0, 0.05))
+    angle = rng.normal(0.0, 0.03)
+    scale = hand.size * kind * np.exp(rng.normal(0.0, 0.05))
     c = np.cos(angle)
     s = np.sin(angle)
     lean = np.array([[hand.proportion, 0.0], [hand.slant, 1.0]])  # a row vector (x, y) times this
     turn = np.array([[c, s], [-s, c]])
-    middle = np.array([0.0, 0.4])  # operators keep the axis of the line, and symbols turn around it
+    middle = np.array([0.0, 0.4])  # operators stay on the axis of the line, and symbols rotate around it
     matrix = lean @ turn * scale * np.array([1.0, -1.0])
     shift = np.array([0.0, -hand.size]) * (middle if kind == hand.operators else middle * kind)
     return tuple((path - middle) @ matrix + shift for path in paths)
@@ -251,44 +269,59 @@ def _translate_strokes(strokes: Strokes, by: Array) -> Strokes:
     return tuple(stroke + by for stroke in strokes)
 
 
-def _write_line(line: str, writer: int, draw: np.random.Generator) -> list[Strokes]:
-    """The symbols of a line from x = 0 to the right, with the gaps and the restless baseline of the hand."""
+def _write_line(line: str, writer: int, rng: np.random.Generator) -> list[Strokes]:
+    """Write the symbols of a line from x = 0 to the right, with the gaps and the baseline of the hand."""
     hand = Hand.from_writer(writer)
-    written: list[Strokes] = []
+    line_strokes: list[Strokes] = []
     right = 0.0
     height = 0.0
-    for before, symbol in zip(("", *line), line, strict=False):
-        strokes = write_symbol(symbol, writer, draw)
+    for previous, symbol in zip(("", *line), line, strict=False):
+        strokes = write_symbol(symbol, writer, rng)
         points = np.concatenate(strokes)
-        gap = hand.spacing * np.exp(draw.normal(0.0, 0.25))
-        if symbol in OPERATORS or before in OPERATORS:
+        gap = hand.spacing * np.exp(rng.normal(0.0, 0.25))
+        if symbol in OPERATORS or previous in OPERATORS:
             gap *= 1.5
-        left = right + (gap * hand.size if before else 0.0)
-        height = 0.8 * height + hand.size * draw.normal(0.0, hand.drift)
-        written.append(_translate_strokes(strokes, np.array([left - points[:, 0].min(), height + hand.slope * left])))
+        left = right + (gap * hand.size if previous else 0.0)
+        height = 0.8 * height + hand.size * rng.normal(0.0, hand.drift)
+        line_strokes.append(
+            _translate_strokes(strokes, np.array([left - points[:, 0].min(), height + hand.slope * left]))
+        )
         right = left + np.ptp(points[:, 0])
-    return written
+    return line_strokes
 
 
 def write_page(lines: Sequence[str], writer: int, seed: int, name: str = "") -> Page:
-    """The lines in that writer's hand. The same lines, writer and seed give the same bits."""
-    tree = parse_heads(lines)
-    draw = np.random.default_rng([_PAGE, writer, seed])
+    """Write lines of algebra in the hand of a writer.
+
+    Args:
+        lines: lines of symbols of `TEMPLATES`.
+        writer: number of the writer.
+        seed: seed of the page; equal lines, writer and seed give equal bits.
+        name: name of the page; empty for a name from writer and seed.
+
+    Returns:
+        The page.
+
+    Raises:
+        DataError: a line is not algebra, or a symbol has no template.
+    """
+    heads = parse_heads(lines)
+    rng = np.random.default_rng([_PAGE, writer, seed])
     hand = Hand.from_writer(writer)
-    written = [_write_line(line, writer, draw) for line in lines]
-    columns = _find_equals_columns(lines, written) if hand.aligned else np.zeros(len(lines))
+    line_strokes = [_write_line(line, writer, rng) for line in lines]
+    columns = _find_equals_columns(lines, line_strokes) if hand.aligned else np.zeros(len(lines))
     ink: list[Strokes] = []
-    for row, line in enumerate(written):
-        indent = columns[0] - columns[row] + hand.size * draw.normal(0.0, 0.15)
-        top = hand.size * (1.5 + hand.leading * row * np.exp(draw.normal(0.0, 0.05)))
+    for row, line in enumerate(line_strokes):
+        indent = columns[0] - columns[row] + hand.size * rng.normal(0.0, 0.15)
+        top = hand.size * (1.5 + hand.leading * row * np.exp(rng.normal(0.0, 0.05)))
         ink += [_translate_strokes(strokes, np.array([indent, top])) for strokes in line]
     left = min(stroke[:, 0].min() for strokes in ink for stroke in strokes)
-    placed = tuple(_translate_strokes(strokes, np.array([hand.size - left, 0.0])) for strokes in ink)
-    return Page(name or f"page-{writer}-{seed}", f"hand-{writer}", tuple("".join(lines)), tree, placed)
+    page_ink = tuple(_translate_strokes(strokes, np.array([hand.size - left, 0.0])) for strokes in ink)
+    return Page(name or f"page-{writer}-{seed}", f"hand-{writer}", tuple("".join(lines)), heads, page_ink)
 
 
 def _find_equals_columns(lines: Sequence[str], ink: list[list[Strokes]]) -> Array:
-    """Where the = of each line begins; the same column for all where a line has none."""
+    """Return the x of the `=` of each line, or zeros if a line has none."""
     if not all("=" in line for line in lines):
         return np.zeros(len(lines))
     return np.array([symbols[line.index("=")][0][0, 0] for line, symbols in zip(lines, ink, strict=True)])
@@ -297,18 +330,29 @@ def _find_equals_columns(lines: Sequence[str], ink: list[list[Strokes]]) -> Arra
 def generate_page_splits(
     sets: int = 400, writers: int = 40, seed: int = 0, single_writer: bool = False
 ) -> tuple[list[Page], list[Page], list[Page]]:
-    """Pages for training, validation and test, 80/10/10.
+    """Generate pages for training, validation and test, 80/10/10.
 
-    No page shares its set, nor any line of more than five symbols, with another page. With `single_writer` one hand
-    writes everything; otherwise training, validation and test have different writers, 80/10/10 of them as well.
+    Two pages never have the same set or a common line of more than five symbols.
+
+    Args:
+        sets: number of sets of equations, one for each page.
+        writers: number of writers, who are also split 80/10/10.
+        seed: seed of the pages.
+        single_writer: whether one hand writes all pages.
+
+    Returns:
+        Training, validation and test pages.
+
+    Raises:
+        UsageError: there are too few sets or writers to split.
     """
     if sets < 10 or (writers < 3 and not single_writer):
         raise UsageError(
             f"{sets} sets by {writers} writers cannot be split 80/10/10: ask for at least 10 sets, 3 writers"
         )
-    draw = np.random.default_rng([_SETS, seed])
-    lines = _sample_distinct_sets(sets, draw)
-    hands = [draw.permutation(writers)[:1]] * 3 if single_writer else _split(draw.permutation(writers))
+    rng = np.random.default_rng([_SETS, seed])
+    lines = _sample_distinct_sets(sets, rng)
+    hands = [rng.permutation(writers)[:1]] * 3 if single_writer else _split(rng.permutation(writers))
     pages = np.random.SeedSequence([_SETS, seed]).generate_state(sets, np.uint64).tolist()
     train, validation, test = (
         [write_page(lines[i], int(hand[k % len(hand)]), pages[i], f"set-{seed}-{i}") for k, i in enumerate(part)]
@@ -318,19 +362,19 @@ def generate_page_splits(
 
 
 def _split(items: Array) -> tuple[Array, Array, Array]:
-    """80 %, 10 % and 10 % of the items, at least one in each part."""
+    """Split items 80/10/10, with at least one item in each part."""
     tenth = max(1, round(len(items) / 10))
     return items[: -2 * tenth], items[-2 * tenth : -tenth], items[-tenth:]
 
 
-def _sample_distinct_sets(count: int, draw: np.random.Generator) -> list[list[str]]:
-    """Sets that share no line of more than five symbols (all pupils end with x=3) and are not the same."""
-    found: list[list[str]] = []
+def _sample_distinct_sets(count: int, rng: np.random.Generator) -> list[list[str]]:
+    """Return distinct sets without common lines of more than five symbols; lines such as x=3 may repeat."""
+    sets: list[list[str]] = []
     seen: set[str] = set()
-    while len(found) < count:
-        lines = sample_solution(draw)
+    while len(sets) < count:
+        lines = sample_solution(rng)
         keys = {"/".join(lines), *(line for line in lines if len(line) > 5)}
         if not keys & seen:
-            found.append(lines)
+            sets.append(lines)
             seen |= keys
-    return found
+    return sets

@@ -1,4 +1,4 @@
-"""Which heads make a tree that a parser can build: one root, no circle, no crossing."""
+"""Reader of InkML files, and checks of heads: a parser can build only projective trees with one root."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ from aggrevated.storage import read_limited
 
 
 def check_tree(heads: Sequence[int] | Array) -> None:
-    """A `DataError` that names symbols by number, unless the heads [n] are those of a projective tree with one root.
+    """Check that heads form a projective tree with one root, which every transition system can build.
 
-    Symbol i of n has number i + 1. ROOT is 0 and stands before the first symbol, so that its arc must not be crossed
-    either: then every transition system here can make all arcs.
+    ROOT is before the first symbol, so that arcs must not cross its arc either.
+
+    Args:
+        heads: heads, int [n]; symbol i has the number i + 1, and 0 is ROOT.
+
+    Raises:
+        DataError: the heads do not form such a tree; the message names symbols by their numbers.
     """
     arcs = [(dependent, int(head)) for dependent, head in enumerate(heads, 1)]
     _require_numbers(arcs)
@@ -35,7 +40,7 @@ def check_tree(heads: Sequence[int] | Array) -> None:
 
 def _require_numbers(arcs: Sequence[tuple[int, int]]) -> None:
     if not arcs:
-        raise DataError("there is no symbol; write at least one")
+        raise DataError("the tree has no symbols; write at least one")
     for dependent, head in arcs:
         if not 0 <= head <= len(arcs):
             raise DataError(f"the head of symbol {dependent} is {head}; give a number from 0, ROOT, to {len(arcs)}")
@@ -54,20 +59,18 @@ def _require_one_root(arcs: Sequence[tuple[int, int]]) -> None:
 def _require_no_circle(heads: dict[int, int]) -> None:
     reach_root = {0}
     for start in heads:
-        way = [start]
-        while way[-1] not in reach_root:
-            following = heads[way[-1]]
-            if following in way:
-                circle = sorted(way[way.index(following) :])
-                raise DataError(
-                    f"the symbols {_format_numbers(circle)} depend on each other in a circle; give one another head"
-                )
-            way.append(following)
-        reach_root.update(way)
+        path = [start]
+        while path[-1] not in reach_root:
+            head = heads[path[-1]]
+            if head in path:
+                cycle = sorted(path[path.index(head) :])
+                raise DataError(f"the symbols {_format_numbers(cycle)} form a cycle; give one of them another head")
+            path.append(head)
+        reach_root.update(path)
 
 
 def _is_crossing(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether exactly one end of the second arc lies between the ends of the first, and the other beyond them."""
+    """Return whether exactly one end of the second arc is strictly between the ends of the first arc."""
     low, high = sorted(one)
     first, last = sorted(other)
     return low < first < high < last or first < low < last < high
@@ -79,13 +82,13 @@ def _format_arc(arc: tuple[int, int]) -> str:
 
 
 def _format_numbers(numbers: Sequence[int]) -> str:
-    """As people list a few; the first ones, where they are many."""
+    """Return numbers as a list in words, shortened after six."""
     if len(numbers) > 6:
         return f"{', '.join(map(str, numbers[:6]))} and {len(numbers) - 6} more"
     return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
-# The largest of 4,069 CROHME files has 52 kB, 386 elements 52 deep, 75 strokes, 2,735 points and 49 symbols.
+# maxima of 4,069 CROHME files: 52 kB, 386 elements, depth 52, 75 strokes, 2,735 points, 49 symbols
 MAX_BYTES = 1 << 20
 MAX_ELEMENTS = 10_000
 MAX_DEPTH = 128
@@ -96,15 +99,15 @@ MAX_COORDINATE = 1e7
 MAX_TEXT = 80  # characters of an id, a label or a writer
 TOO_LARGE = f"{MAX_BYTES:,} bytes; one expression needs far less: split the file"
 
-ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16")  # those that need no codec but the parser's own
+ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16")  # decoded by the XML parser itself
 NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?", re.ASCII)
-ROOT = "ROOT"  # what the head of the root is called
+ROOT = "ROOT"  # id of the root's head
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 
 
 @dataclass(frozen=True)
 class Node:
-    """One element of the MathML: its name without namespace, its own text, its id, and what it holds."""
+    """MathML element: its name without namespace, its text before any child, its id and its children."""
 
     tag: str
     text: str
@@ -114,40 +117,76 @@ class Node:
 
 @dataclass(frozen=True)
 class Group:
-    """One symbol: its label, the ids of its strokes, and the id of the MathML element that it is the ink of.
+    """Symbol of an InkML file.
 
-    Where the file says how symbols hang together, symbols are in reading order, and each has the number of its head.
+    Attributes:
+        label: label of the symbol; may be empty.
+        strokes: ids of its strokes.
+        href: id of its MathML element; may be empty.
+        head: number of its head, 0 for ROOT; None if the file has no heads. With heads, symbols are in
+            reading order.
     """
 
     label: str
     strokes: tuple[str, ...]
     href: str
-    head: int | None = None  # counted from 1; 0 is ROOT
+    head: int | None = None
 
 
 @dataclass(frozen=True)
 class Ink:
-    """What an InkML file says. Labels, references, writer and MathML may be missing ("" and None): ink has no need."""
+    """Contents of an InkML file.
+
+    Attributes:
+        path: path of the file.
+        writer: name of the writer; empty if the file has none.
+        strokes: strokes by id, each [points, 2], x to the right and y downward.
+        symbols: symbols of the file.
+        math: MathML of the expression; None if the file has none.
+    """
 
     path: Path
     writer: str
-    strokes: dict[str, Array]  # by id, each [points, 2]: x to the right, y downwards
+    strokes: dict[str, Array]
     symbols: tuple[Group, ...]
     math: Node | None
 
 
 def read_inkml(path: Path) -> Ink:
-    """The ink of one file, whole and consistent, or a `DataError` (`StorageError` if it cannot be read at all)."""
+    """Read one InkML file.
+
+    Args:
+        path: path of the file.
+
+    Returns:
+        The ink.
+
+    Raises:
+        DataError: the file is not valid, consistent InkML, or exceeds a limit.
+        StorageError: the file cannot be read.
+    """
     return parse_inkml(read_inkml_bytes(path), str(path))
 
 
 def read_inkml_bytes(path: Path) -> bytes:
-    """All of such a file, if it is not too large."""
+    """Return the bytes of an InkML file of at most `MAX_BYTES`."""
     return read_limited(path, MAX_BYTES, "an InkML file", TOO_LARGE)
 
 
 def parse_inkml(data: bytes, name: str) -> Ink:
-    """The ink in the bytes of such a file; `name` is what messages call it."""
+    """Parse the bytes of an InkML file.
+
+    Args:
+        data: contents of the file.
+        name: name or path of the file in messages.
+
+    Returns:
+        The ink.
+
+    Raises:
+        DataError: the bytes are not valid, consistent InkML, or exceed a limit.
+        UsageError: defusedxml is not installed.
+    """
     if len(data) > MAX_BYTES:
         raise DataError(f"{name} is larger than {TOO_LARGE}")
     try:
@@ -162,7 +201,7 @@ def parse_inkml(data: bytes, name: str) -> Ink:
 
 
 class _Bounded(TreeBuilder):
-    """A tree of names without namespaces, that stops growing before it is a burden."""
+    """Tree builder that removes namespaces and limits the number and the depth of elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -183,7 +222,7 @@ class _Bounded(TreeBuilder):
 
 
 def _parse(data: bytes) -> Element:
-    """The <ink> element of an XML document without document type."""
+    """Return the <ink> element of an XML document without document type."""
     try:
         from defusedxml.common import DefusedXmlException
         from defusedxml.ElementTree import DefusedXMLParser
@@ -209,13 +248,13 @@ def _refuse_strange_encodings(version: str, encoding: str | None, standalone: in
 
 
 def _shorten_text(text: str) -> str:
-    """`text` for an error message: printable and not long."""
-    shown = repr(text)[1:-1]
-    return shown if len(shown) <= 40 else shown[:37] + "..."
+    """Return `text` for an error message, printable and with at most 40 characters."""
+    printable = repr(text)[1:-1]
+    return printable if len(printable) <= 40 else printable[:37] + "..."
 
 
 def _strip_text(text: str | None, what: str) -> str:
-    """`text` without space around it, if it is as short as an id or a label should be."""
+    """Return `text` without surrounding whitespace, or raise if it is longer than `MAX_TEXT`."""
     text = (text or "").strip()
     if len(text) > MAX_TEXT:
         raise DataError(f"{what} ({_shorten_text(text)}) has more than {MAX_TEXT} characters; shorten it")
@@ -241,18 +280,18 @@ def _check_unique(ids: Iterable[str], what: str) -> None:
 
 
 def _parse_strokes(root: Element) -> dict[str, Array]:
-    """The points of each <trace> by its id; a trace without id is called by its place."""
+    """Return the points of each <trace> by its id; the id of a trace without one is # and its index."""
     traces = list(root.iter("trace"))
     _check_count(len(traces), MAX_STROKES, "strokes (<trace>)")
     _check_count(sum((trace.text or "").count(",") + 1 for trace in traces), MAX_POINTS, "points")
-    ids = [_get_id(trace) or f"#{place}" for place, trace in enumerate(traces)]
+    ids = [_get_id(trace) or f"#{index}" for index, trace in enumerate(traces)]
     _check_unique(ids, "more than one <trace> has the id {id}")
     columns = _find_columns(root)
     return {id: _parse_points(trace, id, columns) for id, trace in zip(ids, traces, strict=True)}
 
 
 def _find_columns(root: Element) -> tuple[int, int]:
-    """Where x and y stand in a point: as <traceFormat> says, or first and second."""
+    """Return the columns of x and y in a point, from <traceFormat> or 0 and 1."""
     names = [channel.get("name") for channel in root.iter("channel")]
     if not names:
         return 0, 1
@@ -262,7 +301,7 @@ def _find_columns(root: Element) -> tuple[int, int]:
 
 
 def _parse_points(trace: Element, id: str, columns: tuple[int, int]) -> Array:
-    """[points, 2]: x and y of a trace "x y, x y, ..."; other channels are passed over."""
+    """Return x and y of a trace "x y, x y, ...", without other channels, [points, 2]."""
     where = f"<trace id={_shorten_text(id)}>"
     if len(trace):
         raise DataError(f"{where} holds other elements; it should hold numbers only")
@@ -283,12 +322,12 @@ def _parse_points(trace: Element, id: str, columns: tuple[int, int]) -> Array:
 
 
 def _find_writer(root: Element) -> str:
-    named = [note.text for note in root.findall("annotation") if note.get("type") == "writer"]
-    return _strip_text(named[0], "the writer's name") if named else ""
+    names = [note.text for note in root.findall("annotation") if note.get("type") == "writer"]
+    return _strip_text(names[0], "the writer's name") if names else ""
 
 
 def _parse_groups(root: Element, strokes: dict[str, Array]) -> tuple[Group, ...]:
-    """The innermost trace groups, which are the symbols; no stroke and no MathML element belongs to two."""
+    """Return the symbols: the innermost trace groups, without common strokes or MathML elements."""
     groups = list(root.iter("traceGroup"))
     names = {_get_id(group) for group in groups} - {""}
     innermost = [group for group in groups if not group.findall("traceGroup")]
@@ -309,29 +348,29 @@ def _describe_group(group: Element) -> str:
 
 
 def _parse_heads(groups: list[Element]) -> Sequence[int | None]:
-    """The number of each group's head, which make a tree; None for all where the file says nothing of heads."""
-    said = [_get_head_id(group) for group in groups]
-    if not any(said):
+    """Return the number of each group's head, or None for all groups if the file has no heads."""
+    head_ids = [_get_head_id(group) for group in groups]
+    if not any(head_ids):
         return [None] * len(groups)
-    for group, head in zip(groups, said, strict=True):
-        if not head:
+    for group, head_id in zip(groups, head_ids, strict=True):
+        if not head_id:
             raise DataError(f"{_describe_group(group)} has no head, and others have; give all symbols a head, or none")
     ids = [_get_id(group) for group in groups]
-    _check_unique([*ids, ROOT], "more than one <traceGroup> has the id {id}, or it is no id for one")
+    _check_unique([*ids, ROOT], "more than one <traceGroup> has the id {id}, or the id is reserved")
     numbers = {ROOT: 0} | {id: number for number, id in enumerate(ids, 1) if id}
-    for group, head in zip(groups, said, strict=True):
-        if head not in numbers:
+    for group, head_id in zip(groups, head_ids, strict=True):
+        if head_id not in numbers:
             raise DataError(
-                f"{_describe_group(group)} has the head {_shorten_text(head)}, which is not a symbol; "
+                f"{_describe_group(group)} has the head {_shorten_text(head_id)}, which is not a symbol; "
                 f"give the id of one, or {ROOT}"
             )
-    heads = [numbers[head] for head in said]
+    heads = [numbers[head_id] for head_id in head_ids]
     check_tree(heads)
     return heads
 
 
 def _get_head_id(group: Element) -> str:
-    """The id of the head that a group names; nothing where it names none."""
+    """Return the id of the head of a group, or an empty string if it has none."""
     heads = [note.text for note in group.findall("annotation") if note.get("type") == "head"]
     if len(heads) > 1:
         raise DataError(f"{_describe_group(group)} has more than one head; keep one")
@@ -347,7 +386,7 @@ def _group(group: Element, strokes: dict[str, Array], names: set[str], head: int
     if not ids:
         raise DataError(f"{where} has no strokes; remove it, or refer to strokes with <traceView>")
     for id in ids:
-        if id not in strokes and id in names:  # it could be its own part
+        if id not in strokes and id in names:  # the group could contain itself
             raise DataError(
                 f"{where} refers to the group {_shorten_text(id)}, perhaps in a cycle; refer to strokes only"
             )
@@ -367,7 +406,7 @@ def _group(group: Element, strokes: dict[str, Array], names: set[str], head: int
 
 
 def _find_math(root: Element) -> Node | None:
-    """The MathML, if there is one."""
+    """Return the MathML, or None if the file has none."""
     trees = list(root.iter("math"))
     if len(trees) > 1:
         raise DataError("it has more than one <math>; keep the one with presentation markup")
@@ -378,6 +417,6 @@ def _find_math(root: Element) -> Node | None:
 
 
 def _parse_node(element: Element) -> Node:
-    """The element and all below it: at most MAX_DEPTH calls deep."""
+    """Return the element with all elements below it, by at most MAX_DEPTH nested calls."""
     text = _strip_text(element.text, f"the text of a <{_shorten_text(element.tag)}>")
     return Node(element.tag, text, _get_id(element), tuple(map(_parse_node, element)))

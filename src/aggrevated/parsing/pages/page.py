@@ -1,4 +1,4 @@
-"""A page of handwritten algebra: its symbols in reading order, their ink, and the tree that is to be found."""
+"""Page of handwritten algebra: its symbols in reading order, their ink and the gold dependency tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +7,27 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 
-NAMELESS = "?"  # the label of a symbol that nobody has named
+NAMELESS = "?"  # label of a symbol without a name
 Strokes = tuple[Array, ...]  # each [points, 2] float64: x to the right, y downwards
 
 
 @dataclass(frozen=True)
 class Page:
-    """One set of equations by one writer. Symbol i of n has number i + 1; 0 is ROOT."""
+    """Set of equations by one writer. The symbol with the index i has the number i + 1; 0 is ROOT.
+
+    Attributes:
+        name: name of the page.
+        writer: name of the writer.
+        symbols: labels of the n symbols, for people and statistics; parsers do not use them.
+        heads: number of the head of each symbol, int [n].
+        ink: strokes of each symbol.
+    """
 
     name: str
     writer: str
-    symbols: tuple[str, ...]  # labels, for people and statistics: the parser never sees them
-    heads: Array  # int [n]: the number of each symbol's head
-    ink: tuple[Strokes, ...]  # of each symbol
+    symbols: tuple[str, ...]
+    heads: Array
+    ink: tuple[Strokes, ...]
 
     def __post_init__(self) -> None:
         n = len(self.symbols)
@@ -31,10 +39,10 @@ class Page:
 
     @property
     def boxes(self) -> Array:
-        """[n, 4]: left, top, right, bottom of each symbol."""
+        """Return left, top, right and bottom of each symbol, [n, 4]."""
         return compute_boxes([np.concatenate(strokes) for strokes in self.ink])
 
 
 def compute_boxes(points: Sequence[Array]) -> Array:
-    """[n, 4]: left, top, right, bottom of each set of points."""
+    """Return left, top, right and bottom of each array of points, [n, 4]."""
     return np.array([[*p.min(axis=0), *p.max(axis=0)] for p in points]).reshape(-1, 4)

@@ -1,4 +1,4 @@
-"""Transition systems over batches of configurations, their dynamic oracles and a brute-force check of these oracles."""
+"""Transition systems over batches of configurations, their dynamic oracles and a check by brute force."""
 
 from typing import Protocol
 
@@ -8,10 +8,10 @@ from aggrevated.core.arrays import Array
 class TransitionSystem(Protocol):
     """The transitions of a parser and their costs, for batches of configurations.
 
-    `rows` are configurations, int16 [batch, 2 + 2(N+1)]; `gold` are gold heads, int [batch, N+1].
-    A system must be arc-decomposable: if each of several arcs of a projective tree is reachable, all of them are
-    reachable together.
-    The number of gold arcs that a transition makes unreachable is then its exact cost, without a rollout.
+    `rows` are configurations, int16 [batch, 2 + 2(N+1)]; `gold` are gold heads, int [batch, N+1]. A system
+    must be arc-decomposable: if each of several arcs of a projective tree is reachable, all of them are
+    reachable together. The number of gold arcs that a transition makes unreachable is then its exact cost,
+    without a rollout.
     """
 
     @property
@@ -31,7 +31,7 @@ class TransitionSystem(Protocol):
 
     @property
     def action_arcs(self) -> tuple[tuple[int, int] | None, ...]:
-        """Return the arc that each action makes, as indices of (dependent, head) in an observation, or None."""
+        """Return the arc of each action, as indices of (dependent, head) in an observation, or None."""
         ...
 
     def max_transitions(self, n: int) -> int:
@@ -55,5 +55,5 @@ class TransitionSystem(Protocol):
         ...
 
     def is_stack_arc_reachable(self, rows: Array, head: Array) -> Array:
-        """Return whether each symbol on the stack can still get the head `head` on the stack, bool [batch, N+1]."""
+        """Return whether symbols on the stack can still get `head` if it is on the stack, bool [batch, N+1]."""
         ...

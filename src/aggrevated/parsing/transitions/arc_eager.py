@@ -1,6 +1,7 @@
 """Arc-eager transition system: Shift, Left, Right and Reduce.
 
-Left makes the first symbol of the buffer the head of the top of the stack; Right makes the opposite arc and shifts.
+Left makes the first symbol of the buffer the head of the top of the stack; Right makes the opposite arc and
+shifts.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Batches of configurations of a transition-based parser, shared by both transition systems.
 
-Symbols have the numbers 1 … n in reading order; 0 is ROOT. They enter the stack in that order, so the stack is sorted
-and stored as flags. The buffer holds the symbols that have not entered the stack. A row of a batch is
-int16 [2 + 2(N+1)]:
+Symbols have the numbers 1 … n in reading order; 0 is ROOT. They enter the stack in that order, so the stack
+is sorted and stored as flags. The buffer holds the symbols that have not entered the stack. A row of a
+batch is int16 [2 + 2(N+1)]:
 
     n, b, N + 1 flags (is 0 … N on the stack?), the N + 1 heads of 0 … N (−1 where there is none yet)
 
@@ -67,7 +67,7 @@ class ConfigurationView:
         """Return the topmost symbol of each stack, NO_SYMBOL if there is none, [batch].
 
         Args:
-            below: symbol numbers [batch]; only symbols below them on the stack count. None: all symbols count.
+            below: symbol numbers [batch]; only symbols below them on the stack count. None: all count.
 
         Returns:
             Symbol numbers, [batch].

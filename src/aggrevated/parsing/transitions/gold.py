@@ -1,4 +1,4 @@
-"""Expert of the parser: gold trees, known during training only, and the gold arcs that every transition loses."""
+"""Expert of the parser: gold trees, known only during training, and the gold arcs that transitions lose."""
 
 import numpy as np
 
@@ -17,8 +17,8 @@ NEVER = np.iinfo(np.int64).max
 def select_best_transition(system: TransitionSystem, rows: Array, gold: Array) -> Array:
     """Return the legal transition that loses the fewest gold arcs, int [batch].
 
-    Ties go to the transition that comes first in the system's `order`. In a configuration without lost arcs this is
-    the static oracle: the gold sequence that makes each arc as early as possible.
+    Ties go to the transition that comes first in the system's `order`. In a configuration without lost arcs
+    this is the static oracle: the gold sequence that makes each arc as early as possible.
 
     Args:
         system: transition system of the configurations.

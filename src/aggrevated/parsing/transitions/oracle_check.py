@@ -9,7 +9,7 @@ from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
 def sample_projective_tree(n: int, generator: np.random.Generator) -> Array:
-    """Return the heads of a random projective tree, int [n]: each span is split recursively at a random head."""
+    """Return the heads of a random projective tree, int [n], by recursive splits of spans at random heads."""
     heads = np.zeros(n, int)
 
     def attach(first: int, last: int, head: int) -> None:
@@ -41,8 +41,9 @@ def list_configurations(system: TransitionSystem, n: int) -> list[Array]:
 def count_mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
     """Compare the dynamic oracle with brute force for one gold tree.
 
-    Brute force computes the cost-to-go, the smallest possible number of wrong heads at the end, backward from the
-    last layer of configurations. The oracle's extra cost of a transition is the number of arcs that it loses.
+    Brute force computes the cost-to-go, the smallest possible number of wrong heads at the end, backward
+    from the last layer of configurations. The oracle's extra cost of a transition is the number of arcs
+    that it loses.
 
     Args:
         system: transition system whose oracle is checked.
