@@ -43,7 +43,9 @@ def test_grid_command_of_the_best_trial_gives_the_same_weights(here: Path, capsy
     again = json.loads(said([*shlex.split(best["command"])[1:], *HERE, "--json"], capsys))
     assert again["weights_sha256"] == [result["weights_sha256"] for result in results]
     page = (here / "sweep/sweep.md").read_text()
-    assert best["command"] in page and "learning-rate=0.001..0.1:log:2" in page and "not used to choose a policy" in page
+    assert (
+        best["command"] in page and "learning-rate=0.001..0.1:log:2" in page and "not used to choose a policy" in page
+    )
     rows = json.loads(said(["compare", "sweep/trial-000", "sweep/trial-001", "--json"], capsys))
     assert [row["trials"] for row in rows] == [2, 2]
 

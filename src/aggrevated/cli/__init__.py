@@ -14,6 +14,7 @@ import tyro
 
 from aggrevated import __version__
 from aggrevated.cli.console import install_streams
+from aggrevated.cli.options import HELP_ALL
 from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.registry import check_package_installed, find_entry_points, list_modules, load_entry_point
@@ -103,6 +104,7 @@ def parse_command(arguments: list[str]) -> Command:
     chosen: Any = known.get(arguments[0]) if arguments else None
     if hasattr(chosen, "specialize"):  # its options depend on the arguments
         known[arguments[0]], arguments = chosen.specialize(arguments)
+    arguments = ["--help" if word == HELP_ALL else word for word in arguments]
     named = [Annotated[cls, tyro.conf.subcommand(name, description=describe(cls))] for name, cls in known.items()]
     one_of_them: Any = Union[tuple(named)]  # noqa: UP007 - they are not known before the program runs
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from aggrevated.experts.loading import ExpertCard
     from aggrevated.reports import Table
     from aggrevated.storage import JsonDict
-    from aggrevated.training.records import JsonRecord
+    from aggrevated.training.records import JsonRecord, Result
+    from aggrevated.training.run_folder import Run
 
 
 BROKEN_PIPE_ERRORS = (errno.EPIPE, errno.EIO)  # the reader, or the terminal, is gone
@@ -82,6 +83,16 @@ def format_value(value: Any) -> str:
     if isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()):
         return ", ".join(f"{kind} {one['uas']:.2f} ({one['symbols']})" for kind, one in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def print_run_result(runs: Sequence[Run], results: Sequence[Result], folder: Path, as_json: bool) -> None:
+    """Print a summary of runs that ended; as JSON all fields of their results."""
+    if as_json:
+        print_result(results, folder, as_json)
+        return
+    from aggrevated.cli.run_summary import describe_runs
+
+    print("\n".join(describe_runs(runs, results, folder)))
 
 
 def print_result(trials: Sequence[JsonRecord], folder: Path, as_json: bool) -> None:

@@ -194,9 +194,7 @@ def specialize_help(
     command: type[T], arguments: Sequence[str], main_options: Container[str]
 ) -> tuple[type[T], list[str]]:
     """Return the command whose --help lists the main options only, and the arguments; --help-all lists all options."""
-    if HELP_ALL in arguments:
-        return command, ["--help" if word == HELP_ALL else word for word in arguments]
-    if not HELP_FLAGS & {*arguments}:
+    if HELP_ALL in arguments or not HELP_FLAGS & {*arguments}:
         return command, [*arguments]
     short = hide_options(command, main_options)
     short.__doc__ = f"{getdoc(command)}\n\nThese are the options that are set most often. {HELP_ALL} lists all options."

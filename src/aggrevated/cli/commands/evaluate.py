@@ -49,7 +49,9 @@ class Evaluate:
 
         config = list_runs(find_folder_argument(folders), trust_code=to_flag("trust_code") in arguments)[0].config
         defaults = config.problem.evaluation()
-        for name in iter_unknown_options(arguments, {*defaults.to_values(), *cls.__dataclass_fields__, "help"}):
+        for name in iter_unknown_options(
+            arguments, {*defaults.to_values(), *cls.__dataclass_fields__, "help", "help_all"}
+        ):
             raise UsageError(f"{to_flag(name)} has no effect on a run of {config.task.name}; leave it out")
         command = specialize_command(cls, {"evaluation": make_option_group("evaluation", defaults)}, defaults=defaults)
         return command, normalize_flags(arguments, [defaults])

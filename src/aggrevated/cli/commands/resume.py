@@ -39,7 +39,7 @@ class Resume:
 
     def run(self) -> None:
         """Resume the runs and print their results."""
-        from aggrevated.cli.console import print_result
+        from aggrevated.cli.console import print_run_result
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.core.settings import to_flag
         from aggrevated.training.limits import extend_limits
@@ -56,7 +56,7 @@ class Resume:
             print_resume_hint_on_interrupt(f"{self.run_folder}{options}"),
         ):
             results = run_all(runs, engine, self.ignore_numerics, log=self.engine_options.log)
-        print_result(results, self.run_folder, self.json)
+        print_run_result(runs, results, self.run_folder, self.json)
 
     def _resume_sweep(self) -> None:
         """Make the missing trials and print the best."""

@@ -88,7 +88,7 @@ class Train:
 
     def run(self) -> None:
         """Train the policy and print the result."""
-        from aggrevated.cli.console import print_note, print_result
+        from aggrevated.cli.console import print_note, print_run_result
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.config.summary import describe_config
         from aggrevated.core.settings import TRIALS
@@ -107,7 +107,7 @@ class Train:
         print_note(f"run: {folder}")
         with self.engine_options.build(self.trials) as engine, print_resume_hint_on_interrupt(folder):
             results = run_all(runs, engine, log=self.engine_options.log, trainer=trainer)
-        print_result(results, folder, self.json)
+        print_run_result(runs, results, folder, self.json)
 
     def make_config(self) -> "Config":
         """Return the config of the run, checked."""
