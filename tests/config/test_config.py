@@ -51,7 +51,7 @@ def test_config_from_dict_restores_to_dict_and_refuses_unknown_components(task: 
     config = resolve_config(task, method)
     assert config_from_dict(config.to_dict(), "here") == config
     for place in config.components:
-        with pytest.raises(DataError, match="here holds settings that cannot be"):
+        with pytest.raises(DataError, match="here holds invalid settings"):
             config_from_dict(config.to_dict() | {place: {"name": "nothing"}}, "here")
 
 

@@ -268,9 +268,9 @@ def test_config_from_dict_refuses_a_config_of_the_first_version() -> None:
 
 
 def test_select_head_and_input_size_refuse_unsupported_spaces() -> None:
-    with pytest.raises(UsageError, match=r"no policy here takes actions of type MultiDiscrete.*add a head for them"):
+    with pytest.raises(UsageError, match=r"no head supports actions of type MultiDiscrete.*add a head"):
         select_head(MultiDiscrete([3, 2]))
-    with pytest.raises(UsageError, match=r"no policy here takes actions of type Box\(2, 2\)"):
+    with pytest.raises(UsageError, match=r"no head supports actions of type Box\(2, 2\)"):
         select_head(Box(0, 1, (2, 2)))
     with pytest.raises(UsageError, match=r"cannot read observations of type Dict.*flatten them"):
         get_input_size(Dict({"a": Box(0, 1, (2,))}))
