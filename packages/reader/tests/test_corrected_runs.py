@@ -134,10 +134,10 @@ def test_every_method_on_corrected_pages_starts_from_the_builtin_reader(method: 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"crohme": "ink"}, "--crohme has no effect on corrected pages; leave --corrected-pages out, or leave it out"),
+        ({"crohme": "ink"}, "--crohme has no effect on corrected pages; leave out one of the two"),
         ({"generated_pages": 40}, "--generated-pages has no effect on corrected pages"),
         ({"augmented_copies": 3}, "--augmented-copies has no effect on corrected pages"),
-        ({"single_writer": True}, "--single-writer has no effect on pages in many hands"),
+        ({"single_writer": True}, "--single-writer has no effect on pages by many writers"),
         ({"hidden": (64,)}, "--hidden has no effect on the policy builtin"),
     ],
 )
@@ -153,7 +153,7 @@ def test_resolve_config_rejects_settings_without_effect_on_corrected_pages(
     [
         (
             {"corrected_pages": "folder", "policy": "reading"},
-            "--policy is reading, but must be builtin with --corrected-pages, which teach the builtin reader",
+            "--policy is reading, but must be builtin with --corrected-pages, which train the builtin reader",
         ),
         (
             {"corrected_pages": "folder", "transition_system": "arc-hybrid"},
@@ -161,9 +161,9 @@ def test_resolve_config_rejects_settings_without_effect_on_corrected_pages(
         ),
         (
             {"policy": "builtin"},
-            "--policy is builtin, but must be another: it is for corrected pages; or give --corrected-pages",
+            "--policy is builtin, but must be another one without --corrected-pages; or give --corrected-pages",
         ),
-        ({"start": "builtin"}, "--start is builtin, but must be another: its weights fit --policy builtin only"),
+        ({"start": "builtin"}, "--start is builtin, but must be another one: it fits --policy builtin only"),
     ],
 )
 def test_resolve_config_rejects_components_that_do_not_fit_corrected_pages(

@@ -85,15 +85,15 @@ def test_loaded_reader_load_rejects_invalid_files(reader, tmp_path):
     weights, facts = storage.load_checksummed(path)
     weights = {name: tensor.clone() for name, tensor in weights.items()}
     broken = {
-        "no reader": (weights, facts | {"format": "other"}),
+        "not a reader": (weights, facts | {"format": "other"}),
         "its hidden is": (weights, facts | {"shape": facts["shape"] | {"hidden": 10**9}}),
         "its layers is": (weights, facts | {"shape": facts["shape"] | {"layers": 3}}),
         "its embedding is": (weights, facts | {"shape": facts["shape"] | {"embedding": 4096}}),
-        "make it again": (weights, facts | {"shape": facts["shape"] | {"hidden": 32}}),
+        "export it again": (weights, facts | {"shape": facts["shape"] | {"hidden": 32}}),
         "not finite": (weights | {"special": torch.full_like(weights["special"], torch.nan)}, facts),
-        "no names": (weights | {"names": torch.zeros_like(weights["names"])}, facts),
+        "no symbol names": (weights | {"names": torch.zeros_like(weights["names"])}, facts),
         "gaps between": (weights | {"names": weights["names"].roll(1, 0)}, facts),
-        "can make again": (weights | {"names": torch.full_like(weights["names"], 255)}, facts),
+        "can load": (weights | {"names": torch.full_like(weights["names"], 255)}, facts),
     }
     for words, (some, said) in broken.items():
         storage.save_checksummed(path, some, said)

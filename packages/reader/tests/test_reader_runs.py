@@ -108,6 +108,6 @@ def test_resolve_config_notice_counts_unusable_files(tmp_path):
 
 
 def test_reader_task_rejects_single_writer():
-    with pytest.raises(UsageError, match="--single-writer has no effect on pages in many hands"):
+    with pytest.raises(UsageError, match="--single-writer has no effect on pages by many writers"):
         resolve_config("reader", single_writer=True)
     assert ReaderProblemSettings().label == ""

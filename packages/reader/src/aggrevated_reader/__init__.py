@@ -9,7 +9,7 @@ __all__ = list(HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """The public object of that name, imported when it is first used."""
+    """Import a public object when it is first used."""
     if name not in HOMES:
         raise AttributeError(f"module 'aggrevated_reader' has no attribute {name!r}")
     return getattr(import_module(HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Whether a policy is as sure as it is right: corrected on some pages, measured on others."""
+"""Calibration of a policy: its confidence is corrected on some pages and measured on others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BINS = 10
 
 
 class HasExpectedCosts(Protocol):
-    """A policy that says what it expects of its choices, and has the answers to the pages that it reads."""
+    """Policy that predicts the costs of its choices and has the answers to the pages that it reads."""
 
     @property
     def costs(self) -> ExpectedCosts: ...
@@ -36,93 +36,104 @@ class HasExpectedCosts(Protocol):
 
 @dataclass(frozen=True)
 class ChoiceLog:
-    """The choices of greedy parses, one after the other, with what came of them."""
+    """All choices of greedy parses, one after the other, with their costs."""
 
     expected: ExpectedCostEstimates
     costs: Array  # [n]: A*(s_t, a_t)
-    wrong: Array  # [n]: whether the arc that was made is wrong, 0 or 1, NO_ARC where none was made
-    page: Array  # int [n]: which parse they belong to
+    wrong: Array  # [n]: 1 if the arc that was made is wrong, 0 if it is right, NO_ARC_TARGET if none was made
+    page: Array  # int [n]: the parse of each choice
 
     @classmethod
-    def of(cls, policy: HasExpectedCosts, parser: Parser, found: Trajectories) -> ChoiceLog:
-        """Of these parses; the policy must have the answers to the parser's pages."""
-        mask = found.mask
-        rows = found.states[found.mask]
+    def of(cls, policy: HasExpectedCosts, parser: Parser, trajectories: Trajectories) -> ChoiceLog:
+        """Return the choices of these parses; the policy must have the answers to the parser's pages."""
+        mask = trajectories.mask
+        rows = trajectories.states[trajectories.mask]
         q = np.where(parser.action_mask(rows), parser.expert.q(rows), np.inf)
-        taken = found.actions[mask].astype(np.int64)
+        taken = trajectories.actions[mask].astype(np.int64)
         costs = np.take_along_axis(q, taken[:, None], axis=1)[:, 0] - q.min(axis=1)
-        wrong = policy.compute_wrong_arcs(torch.from_numpy(found.observations)).numpy()[mask]
-        expected = policy.estimate_costs(found.observations, mask, found.actions.astype(np.int64))
-        of_steps = ExpectedCostEstimates(
+        wrong = policy.compute_wrong_arcs(torch.from_numpy(trajectories.observations)).numpy()[mask]
+        expected = policy.estimate_costs(trajectories.observations, mask, trajectories.actions.astype(np.int64))
+        expected_of_choices = ExpectedCostEstimates(
             expected.log_costs[mask], expected.doubt_logits[mask], expected.costs[mask], expected.doubts[mask]
         )
-        return cls(of_steps, costs, np.take_along_axis(wrong, taken[:, None], axis=1)[:, 0], np.nonzero(mask)[0])
+        return cls(
+            expected_of_choices, costs, np.take_along_axis(wrong, taken[:, None], axis=1)[:, 0], np.nonzero(mask)[0]
+        )
 
     @property
     def arcs(self) -> tuple[Array, Array]:
-        """(how sure the policy was of each arc that it made; whether it is right)."""
+        """The policy's confidence in each arc that it made, and whether the arc is correct."""
         made = self.wrong != NO_ARC_TARGET
         return 1 - self.expected.doubts[made], self.wrong[made] == 0
 
     @property
     def losses(self) -> tuple[Array, Array]:
-        """(the expected loss of each parse; its loss)."""
+        """The expected loss and the actual loss of each parse."""
         return np.bincount(self.page, self.expected.costs), np.bincount(self.page, self.costs)
 
 
-def calibrate_policy(policy: ReadingPolicy, parser: Parser, found: Trajectories) -> None:
-    """Make it as sure as it was right in these parses, and about the names on these pages."""
-    choices = ChoiceLog.of(policy, parser, found)
+def calibrate_policy(policy: ReadingPolicy, parser: Parser, trajectories: Trajectories) -> None:
+    """Calibrate the policy's expected costs by these parses, and its names by these pages."""
+    choices = ChoiceLog.of(policy, parser, trajectories)
     policy.costs.calibrate(choices.expected, choices.costs, choices.wrong)
     policy.calibrate_names(parser.chosen)
 
 
 @dataclass(frozen=True)
 class CalibratingEvaluator:
-    """The UAS of greedy parses of the parser's pages, by which the policy is corrected on the way."""
+    """Evaluator of UAS by greedy parses, which also calibrate the policy."""
 
     parser: Parser
 
     def with_engine(self, engine: Engine) -> Self:
-        """Itself: what it corrects is here."""
+        """Return the evaluator itself: it calibrates a policy of this process."""
         return self
 
     def __call__(self, policy: Policy) -> ValidationScore:
         assert isinstance(policy, ReadingPolicy)
-        found = parse_greedily(policy, self.parser)
-        calibrate_policy(policy, self.parser, found)
+        trajectories = parse_greedily(policy, self.parser)
+        calibrate_policy(policy, self.parser, trajectories)
         symbols = int(self.parser.corpus.lengths[self.parser.chosen].sum())
-        return ValidationScore(float((symbols + found.returns.sum()) / symbols), found.simulator_steps)
+        return ValidationScore(float((symbols + trajectories.returns.sum()) / symbols), trajectories.simulator_steps)
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Those of about the same sureness."""
+    """Choices of similar confidence."""
 
-    sure: float  # in the mean
-    right: float  # the share
+    sure: float  # mean confidence
+    right: float  # share of correct choices
     count: int
 
 
 def compute_reliability(sure: Array, right: Array) -> tuple[list[Bin], float]:
-    """(ten bins of sureness, those that hold something; the expected calibration error: the mean of |sure − right|)."""
-    places = np.minimum((sure * BINS).astype(int), BINS - 1)
+    """Return the reliability diagram of predictions and their expected calibration error.
+
+    Args:
+        sure: Confidences [n] between 0 and 1.
+        right: Whether each prediction is correct, [n].
+
+    Returns:
+        The non-empty ones of ten bins of confidence, and the mean of |confidence − accuracy| over all
+        predictions.
+    """
+    bin_numbers = np.minimum((sure * BINS).astype(int), BINS - 1)
     bins = [
-        Bin(float(sure[places == b].mean()), float(right[places == b].mean()), int((places == b).sum()))
-        for b in np.unique(places)
+        Bin(float(sure[bin_numbers == b].mean()), float(right[bin_numbers == b].mean()), int((bin_numbers == b).sum()))
+        for b in np.unique(bin_numbers)
     ]
     return bins, sum(b.count * abs(b.sure - b.right) for b in bins) / max(len(sure), 1)
 
 
 def compute_worst_tenth_share(expected: Array, lost: Array) -> float:
-    """The share of all losses that the tenth of the pages with the highest expected losses holds."""
+    """Return the share of all losses on the tenth of the pages with the highest expected losses."""
     order = np.argsort(-expected, kind="stable")[: max(1, len(expected) // 10)]
     return float(lost[order].sum() / max(lost.sum(), 1e-9))
 
 
-def measure_calibration(policy: HasExpectedCosts, parser: Parser, found: Trajectories) -> JsonDict:
-    """How far its sureness can be trusted, for JSON."""
-    choices = ChoiceLog.of(policy, parser, found)
+def measure_calibration(policy: HasExpectedCosts, parser: Parser, trajectories: Trajectories) -> JsonDict:
+    """Return how far the policy's confidence can be trusted, for JSON."""
+    choices = ChoiceLog.of(policy, parser, trajectories)
     bins, error = compute_reliability(*choices.arcs)
     expected, lost = choices.losses
     return {

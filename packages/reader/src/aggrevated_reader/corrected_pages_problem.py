@@ -1,7 +1,7 @@
-"""The world of corrected pages: a reader that is good already goes on learning, from pages that people corrected.
+"""Problem of corrected pages: the builtin reader learns further from pages that users corrected.
 
-The corrected pages are rewritten many times over, as the same hand might have written them again. Generated pages stand
-beside them, so that nothing is forgotten that the reader knows. It is chosen by what it reads right of both kinds.
+Many rewritten copies of each corrected page imitate the same hand. Generated pages are added so that the
+reader does not forget what it knows. The best policy is selected on pages of both kinds.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ from aggrevated_reader.pages.corrected_files import list_inkml_files, read_folde
 from aggrevated_reader.pages.generated import generate_pages
 from aggrevated_reader.splits import try_rasterize_and_trace
 
-# what a random number is for
+# streams of random numbers
 _HOLD_OUT_STREAM = 21
 _REWRITING_STREAM = 22
 _PICTURE_STREAM = 23
-# generated pages: to learn from, to choose on, to report
+# numbers of generated pages: to learn from, to validate on, to test on
 BESIDE = 1_500
 CHOSEN_ON = 150
 REPORTED = 300
-# corrected pages with their copies, about: to learn from, to choose on
+# approximate numbers of copies of corrected pages: to learn from, to validate on
 OWN = 750
 OWN_CHOSEN_ON = 60
 MAX_COPIES = 150  # of one page
-MIN_PAGES_TO_HOLD_OUT = 20  # corrected pages, of which a tenth can be spared to choose on
-PICTURED_FRACTION = 0.2  # of the generated pages look as if read from a picture: the share that the reader learned from
+MIN_PAGES_TO_HOLD_OUT = 20  # corrected pages, from which on a tenth is held out to validate on
+PICTURED_FRACTION = 0.2  # of the generated pages: look as if read from a picture, as in the reader's training
 
 
 @dataclass(frozen=True)
 class CorrectedPages:
-    """All pages of a run."""
+    """All pages of a run on corrected pages."""
 
-    split: Split  # the corrected ones to learn from are the last to learn from, and those to choose on the first
+    split: Split  # the corrected pages are the last ones of training and the first ones of validation
     names: tuple[str, ...]  # the classes of symbols: the reader's, then new ones
-    own: int  # how many of the pages to choose on are by the hands that are learned from
-    held_out: bool  # whether these are corrected pages that are not learned from, and not further copies
+    own: int  # validation pages by the writers of the corrected pages
+    held_out: bool  # whether these are held-out corrected pages, not further copies
 
     @property
     def training_pages(self) -> list[Page]:
@@ -76,12 +76,12 @@ class CorrectedPages:
 
     @property
     def copies(self) -> int:
-        """How often each of these is rewritten."""
+        """The number of rewritten copies of each corrected page to learn from."""
         return min(max(1, OWN // len(self.training_pages)), MAX_COPIES)
 
     @property
     def originals(self) -> Array:
-        """Which of all pages are the corrected ones, as they are."""
+        """The indices of the original corrected pages among all pages."""
         last = len(self.split.train)
         learned = np.arange(last - len(self.training_pages), last)
         held = last + self.copies * len(self.training_pages) + np.arange(self.own if self.held_out else 0)
@@ -89,32 +89,32 @@ class CorrectedPages:
 
 
 def load_corrected_pages(folder: str, seed: int) -> CorrectedPages:
-    """The corrected pages of a folder, with generated ones beside them."""
+    """Return the corrected pages of a folder together with generated pages."""
     return assemble_corrected_pages(folder, list_inkml_files(Path(folder)), seed)
 
 
 @lru_cache(maxsize=2)
 def assemble_corrected_pages(folder: str, files: Files, seed: int) -> CorrectedPages:
-    """The same of the files as they are."""
-    found = read_folder(Path(folder)).pages
-    names = extend_class_names(found)
-    order = np.random.default_rng([_HOLD_OUT_STREAM, seed]).permutation(len(found))
-    spared = len(found) // 10 if len(found) >= MIN_PAGES_TO_HOLD_OUT else 0
-    held = [found[i] for i in order[:spared]]
-    learned = [found[i] for i in order[spared:]]
-    own = held or rewrite_pages(learned, seed)
+    """Return the corrected pages of these files together with generated pages."""
+    pages = read_folder(Path(folder)).pages
+    names = extend_class_names(pages)
+    order = np.random.default_rng([_HOLD_OUT_STREAM, seed]).permutation(len(pages))
+    held_count = len(pages) // 10 if len(pages) >= MIN_PAGES_TO_HOLD_OUT else 0
+    held_pages = [pages[i] for i in order[:held_count]]
+    training_pages = [pages[i] for i in order[held_count:]]
+    own_pages = held_pages or rewrite_pages(training_pages, seed)
     train, validation, test = (
         generate_pages(count, 3 * seed + part) for part, count in enumerate((BESIDE, CHOSEN_ON, REPORTED))
     )
     train = exclude_strings(train, validation + test)
-    draw = np.random.default_rng([_PICTURE_STREAM, seed])
-    train = [try_rasterize_and_trace(page, draw) if draw.random() < PICTURED_FRACTION else page for page in train]
-    split = Split([*train, *learned], [*own, *validation], test, rewriting=learned)
-    return CorrectedPages(split, names, len(own), held_out=bool(held))
+    rng = np.random.default_rng([_PICTURE_STREAM, seed])
+    train = [try_rasterize_and_trace(page, rng) if rng.random() < PICTURED_FRACTION else page for page in train]
+    split = Split([*train, *training_pages], [*own_pages, *validation], test, rewriting=training_pages)
+    return CorrectedPages(split, names, len(own_pages), held_out=bool(held_pages))
 
 
 def rewrite_pages(pages: list[Page], seed: int) -> list[Page]:
-    """The pages as the same hands might have written them at other times than those that are learned from."""
+    """Return rewritten copies of the pages that differ from the copies to learn from."""
     times = max(1, OWN_CHOSEN_ON // len(pages))
     return [
         augment_page(page, np.random.default_rng([_REWRITING_STREAM, seed, time, place]))
@@ -124,44 +124,48 @@ def rewrite_pages(pages: list[Page], seed: int) -> list[Page]:
 
 
 def extend_class_names(pages: tuple[Page, ...]) -> tuple[str, ...]:
-    """The reader's names, in their places, and behind them those that only these pages have."""
+    """Return the reader's class names in their order, followed by the names that only these pages have.
+
+    Raises:
+        DataError: A label is too long or cannot be printed, or there are too many new labels.
+    """
     known = load_builtin_reader().classes
     for page in pages:
         for number, name in enumerate(page.symbols, 1):
             if name not in known and (len(name.encode()) > BYTES or not name.isprintable()):
-                fit = f"labels have at most {BYTES} bytes, and can be printed"
-                raise DataError(f"{page.name}: symbol {number} is called {name[:40]!r}; {fit}: rename it")
+                fit = f"labels must be printable and have at most {BYTES} bytes"
+                raise DataError(f"{page.name}: symbol {number} is called {name[:40]!r}; {fit}; rename it")
     new = sorted({name for page in pages for name in page.symbols} - {*known})
     room = CLASSES - len(known)
     if len(new) > room:
         raise DataError(
-            f"these pages have {len(new)} labels that the reader does not know; it has room for {room}: use fewer"
+            f"these pages have {len(new)} labels that the reader does not know; it has room for {room}; use fewer"
         )
     return (*known, *new)
 
 
 def describe_corrected_pages(folder: str, seed: int) -> list[str]:
-    """What people are told of the pages in a folder before they are learned from."""
-    found = read_folder(Path(folder))
+    """Return the lines that describe the pages of a folder before training starts."""
+    folder_pages = read_folder(Path(folder))
     pages = load_corrected_pages(folder, seed)
     new = pages.names[len(load_builtin_reader().classes) :]
-    lines = [f"{folder}: {found.notice}"] if found.notice else []
+    lines = [f"{folder}: {folder_pages.notice}"] if folder_pages.notice else []
     chosen_on = f"{pages.own} of them" if pages.held_out else "further copies"
     lines.append(
-        f"{len(found.pages)} corrected pages, {pages.copies} copies of each to learn from, beside {BESIDE:,} generated "
-        f"ones; the best reader is chosen on {chosen_on} and {CHOSEN_ON} generated ones"
+        f"{len(folder_pages.pages)} corrected pages: training uses {pages.copies} copies of each and {BESIDE:,} "
+        f"generated pages; the best reader is selected on {chosen_on} and {CHOSEN_ON} generated pages"
     )
-    return [*lines, f"symbols that are new to the reader: {' '.join(new)}"] if new else lines
+    return [*lines, f"symbols new to the reader: {' '.join(new)}"] if new else lines
 
 
 def load_corrected_arrays(folder: str, seed: int) -> tuple[CorrectedPages, PageArrays]:
-    """(the pages, all of them as arrays)."""
+    """Return the corrected pages and the arrays of all pages."""
     pages = load_corrected_pages(folder, seed)
     split = pages.split
     projection = load_builtin_reader().projection
-    every = [*split.train, *split.validation, *split.test]
+    all_pages = [*split.train, *split.validation, *split.test]
     counts = len(split.train), len(split.validation), pages.copies
-    key = cache_key(every, "corrected", *counts, pages.names, digest_tensors(projection.state_dict()))
+    key = cache_key(all_pages, "corrected", *counts, pages.names, digest_tensors(projection.state_dict()))
     tensors = load_or_compute(
         key,
         lambda: compute_features(
@@ -172,12 +176,14 @@ def load_corrected_arrays(folder: str, seed: int) -> tuple[CorrectedPages, PageA
 
 
 def make_corrected_pages_problem(folder: str, seed: int) -> Problem:
-    """Where the reader in the package learns from the corrected pages of that folder."""
+    """Return the problem in which the builtin reader learns from the corrected pages of a folder."""
     pages, arrays = load_corrected_arrays(folder, seed)
     system = load_builtin_reader().system
-    parts = (arrays.validation[: pages.own], arrays.validation[pages.own :], pages.originals, arrays.test)
-    own, others, corrected, reported = (GoldPages(Parser(arrays.corpus, part, True, system), arrays) for part in parts)
-    world = make_problem(
+    page_indices = (arrays.validation[: pages.own], arrays.validation[pages.own :], pages.originals, arrays.test)
+    own, others, corrected, reported = (
+        GoldPages(Parser(arrays.corpus, part, True, system), arrays) for part in page_indices
+    )
+    problem = make_problem(
         arrays,
         system,
         lambda _: CorrectedPagesEvaluator(own, others),
@@ -189,67 +195,67 @@ def make_corrected_pages_problem(folder: str, seed: int) -> Problem:
         )
     }
     return replace(
-        world,
+        problem,
         test=CorrectedPagesTestEvaluator(corrected, reported, arrays),
         monitor=CorrectedPagesMonitor(corrected, reported),
-        fingerprint={**world.fingerprint, **reader},
+        fingerprint={**problem.fingerprint, **reader},
     )
 
 
 @dataclass(frozen=True)
 class GoldPages:
-    """Pages to be read, with what is right."""
+    """Pages to read, with their gold heads and names."""
 
     parser: Parser
     arrays: PageArrays
 
     def read(self, policy: Policy) -> SymbolCorrectness:
-        """What the policy reads right of them."""
+        """Return which symbols the policy reads correctly."""
         assert isinstance(policy, ReadingPolicy)
-        found = parse_greedily(policy, self.parser)
-        given = extract_predicted_heads(found, self.parser)
+        trajectories = parse_greedily(policy, self.parser)
+        heads = extract_predicted_heads(trajectories, self.parser)
         gold = self.parser.gold[:, 1:]
         names, _ = policy.predict_names(self.parser.chosen)
-        return SymbolCorrectness(found, (given == gold)[gold != NO_SYMBOL], names == self._labels)
+        return SymbolCorrectness(trajectories, (heads == gold)[gold != NO_SYMBOL], names == self._labels)
 
     @property
     def _labels(self) -> Array:
         lengths = self.arrays.corpus.lengths
-        of_pages = np.split(self.arrays.labels, np.cumsum(lengths)[:-1])
-        return np.concatenate([of_pages[page] for page in self.parser.chosen])
+        labels_by_page = np.split(self.arrays.labels, np.cumsum(lengths)[:-1])
+        return np.concatenate([labels_by_page[page] for page in self.parser.chosen])
 
 
 @dataclass(frozen=True)
 class SymbolCorrectness:
-    """What is right of what was read, symbol by symbol."""
+    """Correctness of a policy's heads and names, symbol by symbol."""
 
     found: Trajectories
-    heads: Array  # bool [Σn]
-    names: Array  # bool [Σn]
+    heads: Array  # bool [Σn]: whether the head is correct
+    names: Array  # bool [Σn]: whether the name is correct
 
     @property
     def joint_accuracy(self) -> float:
-        """The share of symbols with the right head and the right name."""
+        """The share of symbols with the correct head and the correct name."""
         return float((self.heads & self.names).mean())
 
     def to_dict(self, prefix: str) -> dict[str, float]:
-        """The shares of heads and of names."""
+        """Return the shares of correct heads and of correct names."""
         return {f"{prefix}uas": float(self.heads.mean()), f"{prefix}names": float(self.names.mean())}
 
 
 @dataclass(frozen=True)
 class CorrectedPagesEvaluator:
-    """The share of symbols with the right head and the right name: the mean of that on pages by the hands that are
-    learned from, and that on generated pages.
+    """Evaluator of a policy on corrected and on generated pages.
 
-    The policy is corrected to be as sure as it is right on generated pages: the others are too well known to it.
+    The score is the share of symbols with the correct head and the correct name, averaged over both kinds of
+    pages. The policy is calibrated on the generated pages only, because it knows the others too well.
     """
 
     own: GoldPages
     others: GoldPages
 
     def with_engine(self, engine: Engine) -> Self:
-        """Itself: what it corrects is here."""
+        """Return the evaluator itself: it calibrates a policy of this process."""
         return self
 
     def __call__(self, policy: Policy) -> ValidationScore:
@@ -263,7 +269,7 @@ class CorrectedPagesEvaluator:
 
 @dataclass(frozen=True)
 class CorrectedPagesMonitor:
-    """Heads and names on the corrected pages, as they are, and on generated test pages, which no choice looks at."""
+    """Monitor of heads and names on the original corrected pages and on generated test pages."""
 
     corrected: GoldPages
     reported: GoldPages
@@ -274,10 +280,10 @@ class CorrectedPagesMonitor:
 
 @dataclass(frozen=True)
 class CorrectedScore(UasScore):
-    """Heads and names on generated test pages, by which one sees what was forgotten, and on the corrected pages.
+    """Score of heads and names on generated test pages, which shows forgetting, and on the corrected pages.
 
-    `test_return` is the share of symbols of test pages with the right head and the right name; `before` tells of the
-    reader that is in the package.
+    `test_return` is the share of symbols of the test pages with the correct head and the correct name. The
+    fields `before_…` are the builtin reader's.
     """
 
     names: float
@@ -292,7 +298,7 @@ class CorrectedScore(UasScore):
 
 @dataclass(frozen=True)
 class CorrectedPagesTestEvaluator:
-    """How good a policy is, beside the reader in the package."""
+    """Final score of a policy, compared with the builtin reader."""
 
     corrected: GoldPages
     reported: GoldPages
@@ -302,25 +308,27 @@ class CorrectedPagesTestEvaluator:
         parser = self.reported.parser
         (corrected, reported) = self._read(policy)
         before = self._read(self._builtin_reader)
-        whole = score_heads(extract_predicted_heads(reported.found, parser), parser)
+        uas_score = score_heads(extract_predicted_heads(reported.found, parser), parser)
         lengths = parser.corpus.lengths[parser.chosen]
-        right = np.add.reduceat(reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64)
-        found: dict[str, Any] = {
-            **{**vars(whole), "test_return": reported.joint_accuracy, "ratio": reported.joint_accuracy},
-            "test_standard_error": estimate_standard_error_of_ratio(right, lengths),
+        correct_per_page = np.add.reduceat(
+            reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64
+        )
+        score: dict[str, Any] = {
+            **{**vars(uas_score), "test_return": reported.joint_accuracy, "ratio": reported.joint_accuracy},
+            "test_standard_error": estimate_standard_error_of_ratio(correct_per_page, lengths),
             "names": float(reported.names.mean()),
             **corrected.to_dict("corrected_"),
             **before[0].to_dict("before_corrected_"),
             **before[1].to_dict("before_"),
         }
-        return CorrectedScore(**found, corrected_sets=len(self.corrected.parser.chosen))
+        return CorrectedScore(**score, corrected_sets=len(self.corrected.parser.chosen))
 
     def _read(self, policy: Policy) -> tuple[SymbolCorrectness, SymbolCorrectness]:
         return self.corrected.read(policy), self.reported.read(policy)
 
     @property
     def _builtin_reader(self) -> Policy:
-        """The reader in the package, which now reads these pages."""
+        """A copy of the builtin reader that reads these pages."""
         policy = copy.deepcopy(load_builtin_reader())
         names = policy.names
         attach_training_pages(policy, self.arrays)

@@ -1,4 +1,4 @@
-"""All pages that a reader learns from as arrays, with the names of their symbols."""
+"""Arrays of all pages that a reader learns from, with the names of their symbols."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from aggrevated_reader.splits import load_reader_split
 
 
 def make_label_encoder(names: tuple[str, ...]) -> Callable[[Sequence[str]], Array]:
-    """Which of these classes each symbol is."""
+    """Return a function from the labels of symbols to the numbers of their classes."""
     return partial(encode_labels, names=names)
 
 
 @dataclass(frozen=True)
 class PageArrays(Dataset):
-    """The same for a policy that also says what symbols are; its features are [Σn, D], one page after the other."""
+    """Dataset of a policy that also names symbols; its features are [Σn, D], one page after the other."""
 
-    names: tuple[str, ...]  # the classes of symbols
-    labels: Array  # int64 [Σn]: the class of each
-    heads: Array  # int64 [Σn]: the gold heads
+    names: tuple[str, ...]  # of the classes
+    labels: Array  # int64 [Σn]: the class of each symbol
+    heads: Array  # int64 [Σn]: the gold head of each symbol
 
 
 @lru_cache(maxsize=1)
 def load_page_arrays(crohme: str, sets: int, data_seed: int, warps: int, pictured: float) -> PageArrays:
-    """Of generated pages, and of CROHME's in that folder beside them, if one is named."""
+    """Return the arrays of generated pages and, if `crohme` names a folder, of CROHME's pages in it."""
     split = load_reader_split(crohme, sets, data_seed, pictured)
-    every = [*split.train, *split.validation, *split.test]
+    all_pages = [*split.train, *split.validation, *split.test]
     names = choose_class_names(symbol for page in split.train for symbol in page.symbols)
     counts = len(split.train), len(split.validation), len(split.rewriting or ())
-    key = cache_key(every, "library", *counts, warps, COMPONENTS, FITTED, names)
+    key = cache_key(all_pages, "library", *counts, warps, COMPONENTS, FITTED, names)
     tensors = load_or_compute(
         key,
         lambda: compute_features(split, warps, extract_detailed_features, fit_projection, make_label_encoder(names)),
@@ -53,20 +53,20 @@ def load_page_arrays(crohme: str, sets: int, data_seed: int, warps: int, picture
 
 
 def make_page_arrays(tensors: dict[str, Tensor], split: Split, names: tuple[str, ...]) -> PageArrays:
-    """What `computed` made of these pages, with the names of its classes."""
-    kept = {name: tensor.numpy() for name, tensor in tensors.items()}
-    train, validation, test = split_indices(split, len(kept["lengths"]))
+    """Return the tensors of `compute_features` as page arrays with the names of the classes."""
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+    train, validation, test = split_indices(split, len(arrays["lengths"]))
     return PageArrays(
         key=digest_tensors(tensors),
-        corpus=make_corpus(kept),
-        features=kept["features"],
-        projection=Projection(kept["centre"], kept["matrix"]),
+        corpus=make_corpus(arrays),
+        features=arrays["features"],
+        projection=Projection(arrays["centre"], arrays["matrix"]),
         train=train,
         validation=validation,
         test=test,
         names=names,
-        labels=kept["labels"],
-        heads=kept["heads"],
+        labels=arrays["labels"],
+        heads=arrays["heads"],
     )
 
 
@@ -80,17 +80,17 @@ def attach_training_pages(policy: Policy, pages: PageArrays) -> None:
 
 @dataclass(frozen=True)
 class NamesMonitor:
-    """UAS on the test pages, and the share of symbols there that the policy names right."""
+    """Monitor of UAS on the test pages and of the share of their symbols that the policy names correctly."""
 
     monitor: Monitor
     pages: PageArrays
 
     def with_engine(self, engine: Engine) -> NamesMonitor:
-        """The same by another engine."""
+        """Return a copy that uses another engine."""
         return replace(self, monitor=self.monitor.with_engine(engine))
 
     def __call__(self, policy: Policy) -> dict[str, float]:
         assert isinstance(policy, ReadingPolicy)
         names, _ = policy.predict_names(self.pages.test)
-        first = int(self.pages.corpus.lengths[: self.pages.test[0]].sum())  # the test pages are the last
+        first = int(self.pages.corpus.lengths[: self.pages.test[0]].sum())  # the test pages come last
         return self.monitor(policy) | {"test_names": float((names == self.pages.labels[first:]).mean())}

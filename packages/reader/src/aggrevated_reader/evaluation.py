@@ -1,4 +1,4 @@
-"""How good a reader is on pages with gold: heads, names, kinds of pages, and whether it is as sure as it is right."""
+"""Scores of a reader on pages with gold trees: heads, names, kinds of pages, and calibration."""
 
 from __future__ import annotations
 
@@ -30,44 +30,53 @@ from aggrevated_reader.learners.symbol_names import encode_labels
 def evaluate_reader(
     policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = (), named: bool = False
 ) -> JsonDict:
-    """How good it is on these pages, for JSON; with the core of them apart, where it is known.
+    """Return the scores of a policy on pages, for JSON.
 
-    `named`: what it is measured by is the share of symbols with the right head and the right name, not of heads alone.
+    Args:
+        policy: The policy to score; it keeps these pages and their answers.
+        pages: Pages with gold heads and labels.
+        core: Whether each page belongs to the core of the data; empty if that is unknown.
+        named: Whether the return is the share of symbols with the correct head and name, not of heads alone.
+
+    Returns:
+        UAS, the share of correct names, scores by kind of page and symbol, and calibration.
     """
     parser = prepare_gold_parser(policy, pages)
-    found = parse_greedily(policy, parser)
-    heads = extract_predicted_heads(found, parser)
+    trajectories = parse_greedily(policy, parser)
+    heads = extract_predicted_heads(trajectories, parser)
     names, _ = policy.predict_names(np.arange(len(pages)))
-    right = names == encode_labels([label for page in pages for label in page.symbols], policy.classes)
+    is_named = names == encode_labels([label for page in pages for label in page.symbols], policy.classes)
     kinds = {name: np.array([test(page) for page in pages]) for name, test in KINDS.items()}
     if core:
         kinds |= {"core": np.array(core), "not core": ~np.array(core)}
-    groups = {name: score_group(parser, heads, right, which) for name, which in kinds.items() if which.any()}
-    whole = {
-        "names": float(right.mean()),
+    groups = {
+        name: score_group(parser, heads, is_named, selected) for name, selected in kinds.items() if selected.any()
+    }
+    details = {
+        "names": float(is_named.mean()),
         "by_page": groups,
         "by_symbol": score_by_kind(pages, heads, get_symbol_label),
     }
-    facts = score_heads(heads, parser).to_dict() | (score_with_names(parser, heads, right) if named else {})
-    return facts | whole | measure_calibration(policy, parser, found)
+    scores = score_heads(heads, parser).to_dict() | (score_with_names(parser, heads, is_named) if named else {})
+    return scores | details | measure_calibration(policy, parser, trajectories)
 
 
 def score_with_names(parser: Parser, heads: Array, right: Array) -> JsonDict:
-    """What stands for UAS where names count, too; `right` [Σn] tells which are."""
+    """Return the scores that replace UAS where names count, too; `right` is bool [Σn]."""
     gold = parser.gold[:, 1:]
     lengths = parser.corpus.lengths[parser.chosen]
-    both = (heads == gold)[gold != NO_SYMBOL] & right
-    of_pages = np.add.reduceat(both, np.cumsum(lengths) - lengths, dtype=np.int64)
-    share = float(both.mean())
+    is_correct = (heads == gold)[gold != NO_SYMBOL] & right
+    correct_per_page = np.add.reduceat(is_correct, np.cumsum(lengths) - lengths, dtype=np.int64)
+    share = float(is_correct.mean())
     return {
         "test_return": share,
         "ratio": share,
-        "test_standard_error": estimate_standard_error_of_ratio(of_pages, lengths),
+        "test_standard_error": estimate_standard_error_of_ratio(correct_per_page, lengths),
     }
 
 
 class GroupScore(KindScore):
-    """Of the pages of one kind."""
+    """Score of the pages of one kind."""
 
     names: float
     exact: float  # pages without a wrong head
@@ -75,19 +84,19 @@ class GroupScore(KindScore):
 
 
 def score_group(parser: Parser, heads: Array, right: Array, which: Array) -> GroupScore:
-    """Of the pages `which` [P]."""
+    """Return the score of the pages that `which` [P] selects."""
     lengths = parser.corpus.lengths[parser.chosen]
-    wanted = (np.arange(heads.shape[1]) < lengths[:, None]) & which[:, None]
-    good = (heads == parser.gold[:, 1:]) & wanted
-    exact = good.sum(axis=1)[which] == lengths[which]
+    selected = (np.arange(heads.shape[1]) < lengths[:, None]) & which[:, None]
+    correct = (heads == parser.gold[:, 1:]) & selected
+    exact = correct.sum(axis=1)[which] == lengths[which]
     return {
-        "uas": float(good.sum() / wanted.sum()), "names": float(right[np.repeat(which, lengths)].mean()),
-        "exact": float(exact.mean()), "symbols": int(wanted.sum()), "pages": int(which.sum()),
+        "uas": float(correct.sum() / selected.sum()), "names": float(right[np.repeat(which, lengths)].mean()),
+        "exact": float(exact.mean()), "symbols": int(selected.sum()), "pages": int(which.sum()),
     }  # fmt: skip
 
 
 def is_chain(page: Page) -> bool:
-    """Two relations or more, and no more than one line is likely."""
+    """Return whether a page has two relations or more, and so probably only one line."""
     return sum(symbol in RELATIONS for symbol in page.symbols) > 1
 
 
@@ -100,7 +109,7 @@ KINDS: dict[str, Callable[[Page], bool]] = {
 
 
 def prepare_gold_parser(policy: ReadingPolicy, pages: Sequence[Page]) -> Parser:
-    """The parser of these pages, which the policy now reads, with the answers."""
+    """Give the policy these pages with their answers, and return the parser of the pages."""
     corpus = Corpus.from_pages(pages)
     labels = encode_labels([label for page in pages for label in page.symbols], policy.classes)
     policy.with_pages(policy.projection(extract_detailed_features(pages)), corpus.lengths)

@@ -1,7 +1,7 @@
-"""A reader: pages in, and of each page the symbols' names, the tree, how sure of both, and the expression.
+"""A reader of pages: symbols' names, trees, confidences and expressions.
 
-It is one file: a policy that reads (`learners.reading`) with what it needs to see, and a card that says how it was made
-and how good it is.
+A reader is one file with a policy (`learners.reading_policy`), the projection of its features, and a card
+that says how it was made and how well it scores.
 """
 
 from __future__ import annotations
@@ -31,30 +31,41 @@ BATCH_SIZE = 200  # pages
 
 @dataclass(frozen=True)
 class PageReading:
-    """What was read on a page. Symbol i of n has number i + 1; 0 is ROOT."""
+    """Result of reading a page; symbol i of n has number i + 1, and 0 is ROOT.
 
-    symbols: tuple[str, ...]  # as the page was labelled, "?" where nobody knows
-    labels: tuple[str, ...]  # as they were read
-    label_confidence: Array  # [n]: how likely each label is right
-    heads: Array  # int [n]
-    arc_confidence: Array  # [n]: how likely each head is right
-    expected_loss: float  # how many of the n heads are expected to be wrong
-    boxes: Array  # [n, 4]: left, top, right, bottom
-    strokes: tuple[tuple[int, ...], ...]  # of each symbol, numbered as they come
+    Args:
+        symbols: The labels that the page had before, "?" where they are unknown.
+        labels: The labels that were read.
+        label_confidence: The probability that each label is correct, [n].
+        heads: The head of each symbol, int [n].
+        arc_confidence: The probability that each head is correct, [n].
+        expected_loss: The expected number of wrong heads, 0 to n.
+        boxes: The box of each symbol, [n, 4]: left, top, right, bottom.
+        strokes: The numbers of each symbol's strokes, in the order of the symbols.
+    """
+
+    symbols: tuple[str, ...]
+    labels: tuple[str, ...]
+    label_confidence: Array
+    heads: Array
+    arc_confidence: Array
+    expected_loss: float
+    boxes: Array
+    strokes: tuple[tuple[int, ...], ...]
 
     @cached_property
     def transcript(self) -> Transcript:
-        """The expression."""
+        """The symbols as an expression."""
         return Transcript(self.labels, self.heads, self.boxes)
 
     @property
     def text(self) -> str:
-        """As people type it, a line for each line of the page."""
+        """The expression as plain text, one line for each line of the page."""
         return self.transcript.text
 
     @property
     def latex(self) -> str:
-        """As LaTeX."""
+        """The expression as LaTeX, one line for each line of the page."""
         return self.transcript.latex
 
     @property
@@ -63,7 +74,7 @@ class PageReading:
         return self.transcript.line_numbers
 
     def to_dict(self) -> JsonDict:
-        """All of it, for JSON."""
+        """Return everything that was read, for JSON."""
         columns = zip(
             self.labels, self.label_confidence, self.heads, self.arc_confidence, self.lines, self.boxes, self.strokes,
             strict=True,
@@ -90,24 +101,24 @@ class PageReading:
 
 @dataclass(frozen=True)
 class LoadedReader:
-    """A policy that reads, with its card."""
+    """Reader of pages by a policy, with the policy's card."""
 
     policy: ReadingPolicy
 
     def read(self, pages: Sequence[Page]) -> list[PageReading]:
-        """What is on these pages; gold heads and labels that they may have are not looked at."""
+        """Read pages and return the reading of each; gold heads and labels are ignored."""
         if not pages:
             return []
-        order = sorted(range(len(pages)), key=lambda place: len(pages[place]))
-        found: dict[int, PageReading] = {}
+        order = sorted(range(len(pages)), key=lambda index: len(pages[index]))
+        readings: dict[int, PageReading] = {}
         with single_thread():
-            for first in range(0, len(order), BATCH_SIZE):  # alike in length, so that little is padding
-                some = order[first : first + BATCH_SIZE]
-                found |= zip(some, self._read([pages[place] for place in some]), strict=True)
-        return [found[place] for place in range(len(pages))]
+            for first in range(0, len(order), BATCH_SIZE):  # pages of similar length, so that there is little padding
+                batch = order[first : first + BATCH_SIZE]
+                readings |= zip(batch, self._read([pages[index] for index in batch]), strict=True)
+        return [readings[index] for index in range(len(pages))]
 
     def _read(self, pages: Sequence[Page]) -> Iterator[PageReading]:
-        """Of pages that all go at once; those without a symbol come first, and there is nothing to read on them."""
+        """Yield the readings of pages that are read as one batch; pages without symbols come first."""
         empty = [page for page in pages if not len(page)]
         yield from (make_empty_reading(page) for page in empty)
         pages = pages[len(empty) :]
@@ -118,79 +129,85 @@ class LoadedReader:
         policy.with_pages(policy.projection(extract_detailed_features(pages)), lengths)
         parser = Parser(Corpus.from_pages(pages), np.arange(len(pages)), in_order=True, system=policy.system)
         parsed = parse_greedily(policy, parser)
-        expected, number, likely = policy.predict_all(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
+        expected, classes, known = policy.predict_all(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
         heads = extract_predicted_heads(parsed, parser)
-        sure, losses = estimate_confidence(expected, parsed, parser)
+        confidences, losses = estimate_confidence(expected, parsed, parser)
         names = policy.classes
         ends = np.cumsum(lengths)
-        for place, (page, n, end) in enumerate(zip(pages, lengths, ends, strict=True)):
-            own = slice(end - n, end)
-            labels = tuple(names[k] for k in number[own])
-            whole, certain = attach_headless_to_root(heads[place, :n], sure[place, :n])
+        for index, (page, n, end) in enumerate(zip(pages, lengths, ends, strict=True)):
+            symbols = slice(end - n, end)
+            labels = tuple(names[k] for k in classes[symbols])
+            page_heads, certain = attach_headless_to_root(heads[index, :n], confidences[index, :n])
             strokes = list_stroke_numbers(page)
             yield PageReading(
-                page.symbols, labels, likely[own], whole, certain, float(losses[place]), page.boxes, strokes
+                page.symbols, labels, known[symbols], page_heads, certain, float(losses[index]), page.boxes, strokes
             )
 
     def make_parser(self, page: Page) -> tuple[ReadingPolicy, Parser]:
-        """(the policy, with the page before it; the page's parser)."""
+        """Give the policy a page, and return the policy with the page's parser."""
         policy = self.policy
         policy.with_pages(policy.projection(extract_detailed_features([page])), np.array([len(page)]))
         return policy, Parser(Corpus.from_pages([page]), np.arange(1), in_order=True, system=policy.system)
 
     @property
     def metadata(self) -> JsonDict:
-        """How it was made, and how good it is."""
+        """The card: how the reader was made, and how well it scores."""
         return self.policy.metadata
 
     def save(self, path: Path | str) -> None:
-        """Write it as one file, card and all."""
+        """Save the reader as one file, with its card."""
         self.policy.save(path)
 
     @classmethod
     def load(cls, path: Path | str = BUILTIN_READER_FILE) -> LoadedReader:
-        """The reader in a file that `save` or `aggrevated export` wrote, or the one that is in the package."""
+        """Load the reader that `save` or `aggrevated export` wrote; by default the builtin reader."""
         return cls(ReadingPolicy.load(path))
 
 
 def estimate_confidence(expected: ExpectedCostEstimates, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
-    """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
-    sure = np.zeros((parsed.count, parser.corpus.most))
+    """Return the confidence in each head and the expected loss of each page.
+
+    Returns:
+        The probability that each symbol's head is right [P, N], 0 for symbols without a head; the expected
+        number of wrong heads of each page [P].
+    """
+    confidences = np.zeros((parsed.count, parser.corpus.most))
     for action, arc in enumerate(parser.system.action_arcs):
-        lane, t = np.nonzero(parsed.mask & (parsed.actions == action))
+        page, t = np.nonzero(parsed.mask & (parsed.actions == action))
         if arc is not None:
-            dependent = parsed.observations[lane, t, 1 + arc[0]].astype(int)
-            sure[lane, dependent - 1] = 1 - expected.doubts[lane, t]
+            dependent = parsed.observations[page, t, 1 + arc[0]].astype(int)
+            confidences[page, dependent - 1] = 1 - expected.doubts[page, t]
     losses = (expected.costs * parsed.mask).sum(axis=1)
-    return sure, np.minimum(losses, parser.corpus.lengths[parser.chosen])
+    return confidences, np.minimum(losses, parser.corpus.lengths[parser.chosen])
 
 
 def make_empty_reading(page: Page) -> PageReading:
-    """Of a page without a symbol."""
-    none = np.zeros(0)
-    return PageReading((), (), none, none.astype(int), none, 0.0, page.boxes, ())
+    """Return the reading of a page without symbols."""
+    empty = np.zeros(0)
+    return PageReading((), (), empty, empty.astype(int), empty, 0.0, page.boxes, ())
 
 
 def attach_headless_to_root(heads: Array, sure: Array) -> tuple[Array, Array]:
-    """(heads, sureness), in which those that were left without a head depend on the root, as later lines do.
+    """Return heads and confidences in which symbols without a head depend on the root, as later lines do.
 
-    Where nothing depends on ROOT, the first of them is the root; nobody vouches for such heads.
+    If nothing depends on ROOT, the first symbol without a head becomes the root. The confidence of such heads
+    is 0.
     """
     heads = heads.astype(int)
     sure = sure.copy()
-    left = np.flatnonzero(heads < 0)
-    if len(left):
+    headless = np.flatnonzero(heads < 0)
+    if len(headless):
         roots = np.flatnonzero(heads == 0)
-        root = int(roots[0] if len(roots) else left[0]) + 1
-        heads[left] = root
-        sure[left] = 0.0
+        root = int(roots[0] if len(roots) else headless[0]) + 1
+        heads[headless] = root
+        sure[headless] = 0.0
         if not len(roots):
             heads[root - 1] = 0
     return heads, sure
 
 
 def list_stroke_numbers(page: Page) -> tuple[tuple[int, ...], ...]:
-    """The numbers of each symbol's strokes, as they come."""
+    """Return the numbers of each symbol's strokes, in order."""
     counts = [len(strokes) for strokes in page.ink]
     firsts = np.cumsum([0, *counts])
     return tuple(tuple(range(first, first + count)) for first, count in zip(firsts.tolist(), counts, strict=False))

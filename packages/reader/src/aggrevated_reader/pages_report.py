@@ -1,4 +1,4 @@
-"""Pages of handwriting, read: from files to expressions and trees, with what speaks against them."""
+"""Pages of handwriting read from files: expressions, trees and warnings."""
 
 from __future__ import annotations
 
@@ -25,27 +25,33 @@ if TYPE_CHECKING:
     from aggrevated.training.run_folder import Run
     from aggrevated_reader.page_reader import PageReading
 
-BATCH_SIZE = 50  # pages that are read before any is given
+BATCH_SIZE = 50  # pages that are read at once
 MAX_FILES = 1_000_000  # in folders
-MIN_LABEL_CONFIDENCE = 0.5  # mean confidence in the names of symbols: what is below is no handwriting that it knows
-MAX_EXPECTED_LOSS = 0.4  # of the heads: where more are expected to be wrong, the tree says nothing
+MIN_LABEL_CONFIDENCE = 0.5  # mean confidence in the names of symbols: below it, the handwriting is unknown
+MAX_EXPECTED_LOSS = 0.4  # of the heads: if more are expected to be wrong, the tree is useless
 
 
 class ReaderModel(Protocol):
-    """Who reads pages."""
+    """Reader of pages in memory."""
 
     def read(self, pages: Sequence[Page]) -> list[PageReading]:
-        """What is on these pages."""
+        """Return the reading of each page."""
         ...
 
     def make_parser(self, page: Page) -> tuple[Policy, Parser]:
-        """(a policy that has the page before it, its parser)."""
+        """Return a policy that has the page, and the page's parser."""
         ...
 
 
 @dataclass(frozen=True)
 class ParsedPage:
-    """What a file says: symbols with names, heads, places, and what speaks against it."""
+    """Content of a file: symbols with names, heads and boxes, and warnings about them.
+
+    Args:
+        file: The file that was read.
+        seen: The page that was found in it.
+        reading: The labels, heads and confidences that were read.
+    """
 
     file: Path
     seen: SegmentedPage
@@ -53,12 +59,12 @@ class ParsedPage:
 
     @property
     def text(self) -> str:
-        """The expression as people type it, a line for each line of the page."""
+        """The expression as plain text, one line for each line of the page."""
         return self.reading.text
 
     @property
     def latex(self) -> str:
-        """The same as LaTeX."""
+        """The expression as LaTeX, one line for each line of the page."""
         return self.reading.latex
 
     @property
@@ -68,26 +74,30 @@ class ParsedPage:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why it may be no page of algebra, or not be what was read; each a clause."""
+        """Reasons why the file may not be a page of algebra or may be misread; each is a clause."""
         count = len(self.reading.labels)
-        found = list(self.seen.doubts)
-        known = float(np.mean(self.reading.label_confidence)) if count else 1.0
-        if known < MIN_LABEL_CONFIDENCE:
-            found.append(f"its symbols look like none that are known (sure of {known:.0%})")
+        doubts = list(self.seen.doubts)
+        confidence = float(np.mean(self.reading.label_confidence)) if count else 1.0
+        if confidence < MIN_LABEL_CONFIDENCE:
+            doubts.append(f"its symbols look unlike all known symbols (confidence {confidence:.0%})")
         if self.reading.expected_loss > MAX_EXPECTED_LOSS * count:
-            found.append(f"{self.reading.expected_loss:.0f} of its {count} heads are expected to be wrong")
-        return tuple(found)
+            doubts.append(f"{self.reading.expected_loss:.0f} of its {count} heads are expected to be wrong")
+        return tuple(doubts)
 
     @property
     def page(self) -> Page:
-        """The page, its symbols with their names."""
+        """The page with the labels that were read."""
         return replace(self.seen.page, symbols=self.reading.labels)
 
     def to_dict(self) -> JsonDict:
-        """All of it but what is not known, for JSON; boxes are in pixels of the picture, or in the ink's own units."""
+        """Return everything that is known of the page, for JSON.
+
+        Returns:
+            Expression, symbols and doubts. Boxes are in pixels of the picture, or in the units of the ink.
+        """
         facts: JsonDict = {"file": str(self.file)} | self.reading.to_dict() | {"doubts": list(self.doubts)}
-        for place, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
-            symbol["strokes"] = list(self.seen.stroke_ids[place]) if self.seen.stroke_ids else math.nan
+        for index, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
+            symbol["strokes"] = list(self.seen.stroke_ids[index]) if self.seen.stroke_ids else math.nan
             (box,) = compute_boxes([self.seen.map_to_picture(np.concatenate(strokes))])
             symbol["box"] = [round(float(edge), 2) for edge in box]
             for name in [name for name, value in symbol.items() if is_unknown(value)]:
@@ -96,27 +106,57 @@ class ParsedPage:
 
 
 def is_unknown(value: object) -> bool:
-    """Whether it is a number that nobody knows."""
+    """Return whether a value is NaN."""
     return isinstance(value, float) and math.isnan(value)
 
 
 @dataclass(frozen=True)
 class PageReader:
-    """Reads files."""
+    """Reader of files: InkML, pictures and PDFs.
+
+    Args:
+        reads: The reader of pages in memory.
+        metadata: The reader's card: how it was made, and how well it scores.
+    """
 
     reads: ReaderModel
     metadata: JsonDict = field(default_factory=dict)
 
     def parse(self, file: Path | str) -> ParsedPage:
-        """The page in one file: InkML, a picture or a PDF. A `DataError` where there is none."""
+        """Parse the page in one file.
+
+        Args:
+            file: An InkML file, a picture (PNG, JPEG, WebP) or a PDF.
+
+        Returns:
+            The page with its symbols, heads and doubts.
+
+        Raises:
+            DataError: The file cannot be read as a page.
+        """
         return self.parse_segmented(Path(file), segment_page(Path(file)))
 
     def parse_segmented(self, file: Path, seen: SegmentedPage) -> ParsedPage:
-        """The page that was seen in a file."""
+        """Parse a page that was segmented already.
+
+        Args:
+            file: The name of the page in messages and results.
+            seen: The segmented page.
+
+        Returns:
+            The page with its symbols, heads and doubts.
+        """
         return ParsedPage(file, seen, self.reads.read([seen.page])[0])
 
     def parse_all(self, files: Iterable[Path]) -> Iterator[ParsedPage | AggrevatedError]:
-        """The page in each file, in their order; for one that cannot be read, the error that says why."""
+        """Parse the pages in many files.
+
+        Args:
+            files: InkML files, pictures and PDFs.
+
+        Yields:
+            For each file in order the parsed page, or the error if it cannot be read.
+        """
         waiting: list[tuple[Path, SegmentedPage | AggrevatedError]] = []
         for file in files:
             waiting.append((file, try_segment_page(file)))
@@ -134,7 +174,7 @@ class PageReader:
 
 
 def try_segment_page(file: Path) -> SegmentedPage | AggrevatedError:
-    """What is in a file, or why it cannot be read."""
+    """Return the segmented page in a file, or the error if it cannot be read."""
     try:
         return segment_page(file)
     except AggrevatedError as error:
@@ -142,7 +182,23 @@ def try_segment_page(file: Path) -> SegmentedPage | AggrevatedError:
 
 
 def load_reader(source: Path | str | None = None) -> PageReader:
-    """The reader that comes with the package; or that of a file, or of the folder of a run."""
+    """Load a reader of pages.
+
+    Args:
+        source: A file that `aggrevated export` wrote, or the folder of a run; None for the builtin reader.
+
+    Returns:
+        The reader.
+
+    Raises:
+        DataError: The file is not a reader.
+        UsageError: The folder is a run of another task.
+
+    Example:
+        >>> from aggrevated_reader import load_reader
+        >>> load_reader().parse("page.png").text  # doctest: +SKIP
+        'x^2=4'
+    """
     from aggrevated.training.run_folder import list_runs
     from aggrevated_reader.page_reader import BUILTIN_READER_FILE, LoadedReader
 
@@ -154,13 +210,13 @@ def load_reader(source: Path | str | None = None) -> PageReader:
 
 
 def load_run_reader(run: Run) -> PageReader:
-    """Whoever was trained there."""
+    """Return the reader that was trained in a run."""
     from aggrevated.parsing.problem import AlgebraProblemSettings
     from aggrevated_reader.learners.reading_policy import ReadingPolicy
     from aggrevated_reader.page_reader import LoadedReader
 
     if not isinstance(run.config.problem, AlgebraProblemSettings):
-        raise UsageError(f"{run.folder} is a run of {run.config.task.name}; give one of 'aggrevated train reader'")
+        raise UsageError(f"{run.folder} is a run of {run.config.task.name}; give a run of 'aggrevated train reader'")
     policy = run.policy
     if isinstance(policy, ReadingPolicy):
         return PageReader(LoadedReader(policy))
@@ -169,13 +225,13 @@ def load_run_reader(run: Run) -> PageReader:
 
 @dataclass(frozen=True)
 class TreeOnlyReader:
-    """A policy of the paper's, which knows no names and not how sure it is."""
+    """Reader by a policy of the paper, which predicts neither names nor confidences."""
 
     problem: object  # Algebra
     policy: Policy
 
     def read(self, pages: Sequence[Page]) -> list[PageReading]:
-        """Heads, with the names that the pages have themselves."""
+        """Return the heads of each page, with the labels that the page has already."""
         return [self._read(page) for page in pages]
 
     def _read(self, page: Page) -> PageReading:
@@ -188,7 +244,7 @@ class TreeOnlyReader:
         )
 
     def make_parser(self, page: Page) -> tuple[Policy, Parser]:
-        """The policy, with the page before it."""
+        """Give the policy a page, and return the policy with the page's parser."""
         from aggrevated.parsing.problem import AlgebraProblemSettings
 
         assert isinstance(self.problem, AlgebraProblemSettings)
@@ -196,7 +252,7 @@ class TreeOnlyReader:
 
 
 def list_frames(policy: Policy, parser: Parser) -> list[Frame]:
-    """The configurations on the way through the parser's first page, for a drawing; the last has all heads."""
+    """Return the configurations of the parse of the parser's first page; the last one has all heads."""
     from aggrevated.core.hardware import single_thread
     from aggrevated.core.rng import SeedPurpose, derive_seeds
     from aggrevated.parsing.parser import CONFIGURATION
@@ -204,56 +260,56 @@ def list_frames(policy: Policy, parser: Parser) -> list[Frame]:
     from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
     with single_thread():
-        found = roll_in(
+        trajectories = roll_in(
             parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.TEST, 0, 1), deterministic=True
         )
-        last, _, _ = parser.step(found.states[:, -1], found.actions[:, -1])
+        last, _, _ = parser.step(trajectories.states[:, -1], trajectories.actions[:, -1])
     frames: list[Frame] = []
-    names = ["start", *(parser.system.actions[action] for action in found.actions[0])]
-    for row, name in zip([*found.states[0], last[0]], names, strict=True):
+    names = ["start", *(parser.system.actions[action] for action in trajectories.actions[0])]
+    for row, name in zip([*trajectories.states[0], last[0]], names, strict=True):
         view = ConfigurationView(row[None, CONFIGURATION])
         frames.append((parser.heads(row[None])[0], np.flatnonzero(view.on_stack[0]).tolist(), int(view.b[0]), name))
     return frames
 
 
 def select_frames(frames: Sequence[Frame], count: int = 6) -> list[Frame]:
-    """So many of the frames, evenly spaced, the last among them."""
+    """Return `count` of the frames, evenly spaced, with the last among them."""
     chosen = np.unique(np.linspace(0, len(frames) - 1, count + 1).round().astype(int)[1:])
-    return [frames[place] for place in chosen]
+    return [frames[index] for index in chosen]
 
 
 def format_arcs(parsed: ParsedPage) -> list[str]:
-    """A line for each symbol, for people; with its name and how sure the head is, where that is known."""
+    """Return one line for each symbol: its name, its head and, if known, the confidence in the head."""
     reading = parsed.reading
     names = ["ROOT", *("" if label == "?" else label for label in reading.labels)]
     width = max(map(len, names))
     lines = []
     for number, (head, sure) in enumerate(zip(parsed.heads, reading.arc_confidence, strict=True), start=1):
-        said = "" if math.isnan(sure) else f"  {sure:.0%}"
-        lines.append(f"{number:3d} {names[number]:<{width}} <- {head:3d} {names[head]:<{width}}{said}".rstrip())
+        confidence = "" if math.isnan(sure) else f"  {sure:.0%}"
+        lines.append(f"{number:3d} {names[number]:<{width}} <- {head:3d} {names[head]:<{width}}{confidence}".rstrip())
     return lines
 
 
 def find_page_files(paths: Sequence[Path]) -> list[Path]:
-    """The files, and those of the folders among them that have the ending of one that can be read."""
-    found: list[Path] = []
+    """Return the files, and the readable files in those of the paths that are folders."""
+    files: list[Path] = []
     for path in paths:
         with reraise_storage_errors(path):
-            path.stat()  # what was named has to be there
+            path.stat()  # raises if the path does not exist
             inside = (one for one in path.rglob("*") if one.suffix.lower() in (*ENDINGS, ".inkml") and one.is_file())
-            found += sorted(islice(inside, MAX_FILES + 1)) if path.is_dir() else [path]
-        if len(found) > MAX_FILES:
-            raise DataError(f"there are more than {MAX_FILES:,} files in these folders; give fewer at a time")
-    if not found:
-        raise DataError(f"{paths[0]} holds no picture, PDF or InkML; give a folder that does")
-    return found
+            files += sorted(islice(inside, MAX_FILES + 1)) if path.is_dir() else [path]
+        if len(files) > MAX_FILES:
+            raise DataError(f"these folders hold more than {MAX_FILES:,} files; give fewer at a time")
+    if not files:
+        raise DataError(f"{paths[0]} holds no picture, PDF or InkML file; give a folder that does")
+    return files
 
 
 def count_failures(errors: Sequence[tuple[Path, AggrevatedError]]) -> Counter[str]:
-    """How many files could not be read, by the reason, without what is particular to a file."""
+    """Return the number of unreadable files by reason."""
     return Counter(extract_reason(file, error) for file, error in errors)
 
 
 def extract_reason(file: Path, error: AggrevatedError) -> str:
-    """Why, without the file's name and the remedy."""
+    """Return the reason of an error, without the file's name and the remedy."""
     return str(error).replace(f"{file}: ", "").replace(str(file), "it").split(";")[0]

@@ -1,7 +1,7 @@
-"""The world of a reader: generated pages in very many hands, real ink beside them if there is some.
+"""Problem of a reader: generated pages by very many writers, optionally together with real ink.
 
-What is parsed, and what a mistake costs, is as in `world.Algebra`; the pages have exponents, fractions and roots, and
-the policy learns the symbols' names and its own expected costs along.
+Transitions and their costs are those of `aggrevated.parsing.problem`. The pages also have exponents,
+fractions and roots, and the policy also learns the symbols' names and its own expected costs.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.pages.corrected_files import read_folder as read_corrected_folder
 from aggrevated_reader.splits import load_reader_split
 
-CORRECTED = "Corrected pages: a folder of InkML files as 'draw' saves them."
+CORRECTED = "Evaluate on the corrected pages in this folder: InkML files that 'draw' saved."
 
 
 def find_evaluation_folders(crohme: str, pages: str) -> list[Folder]:
-    """The folder of real ink or of corrected pages that is named; none where neither is."""
+    """Return the named folder of real ink or of corrected pages, or nothing if neither is named."""
     if crohme and pages:
         raise UsageError("--crohme and --corrected-pages name different pages; give one of them")
     return [read_corrected_folder(Path(pages))] if pages else find_named_folders(crohme)
@@ -64,84 +64,82 @@ def find_evaluation_folders(crohme: str, pages: str) -> list[Folder]:
 
 @dataclass(frozen=True)
 class ReaderEvaluationSettings(EvaluationSettings):
-    """Test pages, real ink, or corrected pages."""
+    """Which pages to evaluate on: test pages, real ink or corrected pages."""
 
-    crohme: str = setting("", "Real ink: a folder of InkML files or with dev/ in it; all that can be used of it.")
+    crohme: str = setting("", "Evaluate on the real ink in this folder: InkML files, or a dev/ folder of them.")
     corrected_pages: str = setting("", CORRECTED)
-    verbose: bool = setting(False, "List the files of that folder that cannot be used.")
+    verbose: bool = setting(False, "List the files in the folder that cannot be used.")
 
-    def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
-        """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
-        assert isinstance(world, ReaderProblemSettings) and isinstance(policy, ReadingPolicy)
+    def measure(self, problem: ProblemSettings, policy: Policy) -> JsonDict:
+        """Return UAS, names, scores by kind of page and symbol, and calibration."""
+        assert isinstance(problem, ReaderProblemSettings) and isinstance(policy, ReadingPolicy)
         folders = find_evaluation_folders(self.crohme, self.corrected_pages)
         if not folders:
-            return evaluate_reader(policy, world.split().test, named=bool(world.corrected_pages))
+            return evaluate_reader(policy, problem.split().test, named=bool(problem.corrected_pages))
         core = () if self.corrected_pages else folders[0].core
-        return evaluate_reader(policy, folders[0].pages, core, bool(world.corrected_pages)) | count_skipped_files(
+        return evaluate_reader(policy, folders[0].pages, core, bool(problem.corrected_pages)) | count_skipped_files(
             folders, self.verbose
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderProblemSettings(AlgebraProblemSettings):
-    """Pages to be read: generated ones, and real ink beside them. What is measured is UAS."""
+    """Pages to read: generated ones and optionally real ink. The metric is UAS."""
 
     name = "handwriting"
     protocol_settings = (*AlgebraProblemSettings.protocol_settings, "corrected_pages")
     selection_settings = ("corrected_pages",)
     evaluation: ClassVar[type[EvaluationSettings]] = ReaderEvaluationSettings
-    crohme: str = setting(
-        "", "Learn from CROHME's InkML files in this folder (train/ and dev/), too: all that can be used of them."
-    )
+    crohme: str = setting("", "Also learn from CROHME's InkML files in this folder, which has train/ and dev/ in it.")
     corrected_pages: str = setting(
-        "", "Teach the reader in the package the corrected pages in this folder, InkML files as 'draw' saves them."
+        "", "Train the builtin reader on the corrected pages in this folder: InkML files that 'draw' saved."
     )
-    generated_pages: int = setting(20_000, "How many pages are generated.", at_least(20))
-    augmented_copies: int = setting(4, "Rewritten copies of each page of real ink.", COUNT)
+    generated_pages: int = setting(20_000, "Number of generated pages to learn from.", at_least(20))
+    augmented_copies: int = setting(4, "Number of rewritten copies of each page of real ink.", COUNT)
     rasterized_fraction: float = setting(
-        0.2, "The share of the pages whose ink looks as if it was read from a picture.", UNIT_INTERVAL
+        0.2, "Share of the pages whose ink looks as if it was read from a picture.", UNIT_INTERVAL
     )
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """A folder of real ink is found again from everywhere."""
+        """Return the settings with absolute folders; refuse settings that have no effect."""
         if "single_writer" in given:
             raise UnusedSettingError(
-                "--single-writer has no effect on pages in many hands; leave it out", "single_writer"
+                "--single-writer has no effect on pages by many writers; leave it out", "single_writer"
             )
         if self.corrected_pages:
             return self._fill_corrected_pages(given)
         return replace(self, crohme=os.path.realpath(self.crohme)) if self.crohme else self
 
     def _fill_corrected_pages(self, given: Container[str]) -> Self:
-        """The same for corrected pages, whose folder is found again from everywhere."""
+        """Return the settings of corrected pages with an absolute folder."""
         for name in get_declared_settings(type(self)):
             if name in given and name not in ("corrected_pages", "data_seed", "transition_system"):
-                idle = f"{to_flag(name)} has no effect on corrected pages"
-                raise UnusedSettingError(f"{idle}; leave --corrected-pages out, or leave it out", name)
+                reason = f"{to_flag(name)} has no effect on corrected pages"
+                raise UnusedSettingError(f"{reason}; leave out one of the two", name)
         return replace(self, corrected_pages=os.path.realpath(self.corrected_pages))
 
     def recommended_components(self) -> dict[str, str]:
-        """Corrected pages are for a reader that is good already."""
+        """Return the builtin policy and start if there are corrected pages."""
         return {"policy": "builtin", "start": "builtin"} if self.corrected_pages else {}
 
     def check(self, chosen: SelectedComponents) -> None:
         if self.corrected_pages:
-            rule = "builtin with --corrected-pages, which teach the builtin reader; or leave --corrected-pages out"
+            rule = "builtin with --corrected-pages, which train the builtin reader; or leave --corrected-pages out"
             check_setting(chosen.policy.name == "builtin", "policy", chosen.policy.name, rule)
-            own = load_builtin_reader().system.name
+            builtin_system = load_builtin_reader().system.name
             check_setting(
-                self.transition_system == own,
+                self.transition_system == builtin_system,
                 "transition_system",
                 self.transition_system,
-                f"{own} with --corrected-pages, as that of the reader",
+                f"{builtin_system} with --corrected-pages, which is the builtin reader's",
             )
         else:
-            rule = "another: it is for corrected pages; or give --corrected-pages"
+            rule = "another one without --corrected-pages; or give --corrected-pages"
             check_setting(chosen.policy.name != "builtin", "policy", chosen.policy.name, rule)
         super().check(chosen)
 
     @property
-    def metric_name(self) -> str:  # type: ignore[override]  # in other worlds the same whatever is set
+    def metric_name(self) -> str:  # type: ignore[override]  # a constant in other problems
         return "heads with names" if self.corrected_pages else "UAS"
 
     @property
@@ -171,11 +169,11 @@ class ReaderProblemSettings(AlgebraProblemSettings):
         pages = load_page_arrays(
             self.crohme, self.generated_pages, self.data_seed, self.augmented_copies, self.rasterized_fraction
         )
-        world = make_problem(
+        problem = make_problem(
             pages,
             SYSTEMS[self.transition_system],
             CalibratingEvaluator,
             lambda policy: attach_training_pages(policy, pages),
         )
-        assert isinstance(world.monitor, Monitor)
-        return replace(world, monitor=NamesMonitor(world.monitor, pages))
+        assert isinstance(problem.monitor, Monitor)
+        return replace(problem, monitor=NamesMonitor(problem.monitor, pages))

@@ -1,4 +1,4 @@
-"""Pages for a reader: generated ones in very many hands, and real ink beside them."""
+"""Splits of the pages of a reader: generated pages by very many writers, optionally with real ink."""
 
 from pathlib import Path
 
@@ -10,19 +10,27 @@ from aggrevated.parsing.splits import Split, drop_long_pages, exclude_strings, l
 from aggrevated_reader.pages.generated import generate_pages
 from aggrevated_reader.pictures.rasterize_roundtrip import rasterize_and_trace
 
-_PICTURE_STREAM = 14  # what a random number is for
-HELD = 500  # generated pages to choose on, and to report, at most
+_PICTURE_STREAM = 14  # of random numbers
+HELD = 500  # generated pages to validate on, and to test on, at most
 
 
 def load_reader_split(folder: str, sets: int, seed: int, pictured: float) -> Split:
-    """What a reader learns from: pages in very many generated hands, with exponents, fractions and roots.
+    """Return the split of generated pages and, if `folder` is not empty, of the real ink in it.
 
-    Real ink of a folder stands beside them: validation and test are then real, too, and half of validation is not. A
-    share of the pages to learn from looks as ink does that was read from a picture.
+    With real ink, the test pages are real, and so is half of validation.
+
+    Args:
+        folder: CROHME's folder with train/ and dev/ in it; empty for generated pages only.
+        sets: Number of generated pages to learn from.
+        seed: Seed of the pages.
+        pictured: Share of the training pages whose ink looks as if it was read from a picture, 0 to 1.
+
+    Returns:
+        The split, without long pages and without training pages that repeat a validation or test page.
     """
-    others = min(max(sets // 20, 1), HELD)
+    held_count = min(max(sets // 20, 1), HELD)
     train, validation, test = (
-        generate_pages(count, 3 * seed + part) for part, count in enumerate((sets, others, others))
+        generate_pages(count, 3 * seed + part) for part, count in enumerate((sets, held_count, held_count))
     )
     rewriting: list[Page] = []
     if folder:
@@ -31,16 +39,18 @@ def load_reader_split(folder: str, sets: int, seed: int, pictured: float) -> Spl
         test = ink.test
         validation = ink.validation + validation[: len(ink.validation)]
     train, rewriting = (
-        exclude_strings(drop_long_pages(own), drop_long_pages(validation + test))
-        for own in (train + rewriting, rewriting)
+        exclude_strings(drop_long_pages(pages), drop_long_pages(validation + test))
+        for pages in (train + rewriting, rewriting)
     )
-    generator = np.random.default_rng([_PICTURE_STREAM, seed])
-    seen = [try_rasterize_and_trace(page, generator) if generator.random() < pictured else page for page in train]
-    return Split(seen, drop_long_pages(validation), drop_long_pages(test), single_lines=True, rewriting=rewriting)
+    rng = np.random.default_rng([_PICTURE_STREAM, seed])
+    training_pages = [try_rasterize_and_trace(page, rng) if rng.random() < pictured else page for page in train]
+    return Split(
+        training_pages, drop_long_pages(validation), drop_long_pages(test), single_lines=True, rewriting=rewriting
+    )
 
 
 def try_rasterize_and_trace(page: Page, generator: np.random.Generator) -> Page:
-    """The page as it comes back from a picture; as it is, where that would not be read."""
+    """Return the page as if read from a picture, or the page itself if that picture is unreadable."""
     try:
         return rasterize_and_trace(page, generator)
     except DataError:

@@ -127,7 +127,7 @@ def test_parse_command_warns_of_pictures_that_are_no_algebra(
     picture.save(tmp_path / "text.png")
     main(["parse", "text.png", "--json"])
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["doubts"] and "may be no page of algebra" in captured.err
+    assert json.loads(captured.out)["doubts"] and "may not be a page of algebra" in captured.err
     with pytest.raises(SystemExit) as caught:
         main(["parse", "text.png", "--strict"])
     assert caught.value.code == 65
@@ -154,5 +154,5 @@ def test_parse_command_rejects_absent_and_blank_files(run: Path, command: Comman
 def test_parse_command_rejects_a_run_of_another_task(cartpole: Path, command: CommandRunner, tmp_path: Path) -> None:
     (tmp_path / "line.inkml").write_text(inkml("a=b", 4))
     sentence = command.error(2, "parse", "line.inkml", "--policy", cartpole)
-    assert "is a run of cartpole; give one of 'aggrevated train reader'" in sentence
+    assert "is a run of cartpole; give a run of 'aggrevated train reader'" in sentence
     assert not list(tmp_path.glob("*-tree.*"))

@@ -49,7 +49,7 @@ def test_read_folder_counts_and_describes_unconfirmed_pages(tmp_path: Path) -> N
     assert sorted(found.counts.values()) == [1, 3]
     first, second = describe_corrected_pages(str(folder), 0)
     assert "4 of 7 InkML files cannot be used and are left out: 3 x it has no heads" in first
-    assert second.startswith("3 corrected pages, 4 copies of each to learn from, beside 20 generated ones; the best")
+    assert second.startswith("3 corrected pages: training uses 4 copies of each and 20 generated pages; the best")
 
 
 def test_load_corrected_pages_rejects_folder_without_corrected_page(tmp_path: Path) -> None:
@@ -111,5 +111,5 @@ def test_new_names_follow_known_ones_and_must_fit() -> None:
     assert len(extend_class_names(tuple(many[:-1]))) == CLASSES
     with pytest.raises(DataError, match=f"{room + 1} labels that the reader does not know; it has room for {room}"):
         extend_class_names(tuple(many))
-    with pytest.raises(DataError, match="symbol 1 is called 'a label of seventeen'; labels have at most 16 bytes"):
+    with pytest.raises(DataError, match="'a label of seventeen'; labels must be printable and have at most 16 bytes"):
         extend_class_names((replace(page, symbols=("a label of seventeen", *page.symbols[1:])),))

@@ -65,7 +65,7 @@ def test_generate_pages_without_structures_has_no_fractions_or_roots():
 
 
 def test_synthesize_page_error_names_unknown_symbol():
-    with pytest.raises(DataError, match="no way to write '§'"):
+    with pytest.raises(DataError, match="'§' cannot be written"):
         write_by(0, [["§"]])
 
 

@@ -225,13 +225,13 @@ SENTENCES = {
         encode(PICTURE, "JPEG")[:-2] + b"\xff\xda" * 13,
         r"it has more scans or segments than any camera writes",
     ),
-    "blank": (encode(Image.new("L", (300, 200), 230)), r"no ink stands out from its paper; give a picture with more"),
-    "one pixel": (encode(Image.new("L", (1, 1), 0)), r"no ink stands out from its paper"),
+    "blank": (encode(Image.new("L", (300, 200), 230)), r"its ink does not stand out from the paper; give a picture"),
+    "one pixel": (encode(Image.new("L", (1, 1), 0)), r"its ink does not stand out from the paper"),
     "a photograph": (
         encode(make_grid_ink(20, 12)),
-        r"\d+% of it is ink: that is no page of algebra; cut away what is not",
+        r"\d+% of it is ink: that is not a page of algebra; cut away what is not",
     ),
-    "dust": (encode(make_grid_ink(60, 9)), r"it has 72[89] separate blots of ink: that is no page of algebra; give"),
+    "dust": (encode(make_grid_ink(60, 9)), r"it has 72[89] separate blots of ink: that is not a page of algebra; give"),
 }
 
 

@@ -223,10 +223,10 @@ def test_read_page_raises_data_error_for_other_files(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"cannot use .*none\.png: .*; check the path"):
         read_page(tmp_path / "none.png")
     many = "".join(f"<trace>{9 * k} 0, {9 * k} 8</trace>" for k in range(501))
-    with pytest.raises(DataError, match=r"one\.inkml: 501 strokes are no page of algebra; give at most 500"):
+    with pytest.raises(DataError, match=r"one\.inkml: 501 strokes are not a page of algebra; give at most 500"):
         read_page(write_file(tmp_path, f"<ink>{many}</ink>"))
     heap = "".join(f"<trace>0 {k}, 90 {90 - k}</trace>" for k in range(99))
-    with pytest.raises(DataError, match=r"one\.inkml: its strokes lie all over each other: that is no page of algebra"):
+    with pytest.raises(DataError, match=r"one\.inkml: its strokes lie all over each other: that is not a page"):
         read_page(write_file(tmp_path, f"<ink>{heap}</ink>"))
 
 

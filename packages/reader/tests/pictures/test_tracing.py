@@ -61,5 +61,5 @@ def test_trace_strokes_covers_every_pixel(seed: int, dense: float) -> None:
 
 
 def test_trace_strokes_rejects_too_long_lines() -> None:
-    with pytest.raises(DataError, match="it has lines of more than 100,000 pixels: that is no page of algebra"):
+    with pytest.raises(DataError, match="it has lines of more than 100,000 pixels: that is not a page of algebra"):
         trace_strokes(np.ones((400, 400), bool), np.ones((400, 400), int), np.array([1]))

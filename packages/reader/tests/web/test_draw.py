@@ -294,7 +294,7 @@ def test_draw_page_retries_when_the_server_is_busy(tabs: Tabs, drawing: Serving)
         which = route.request.url.rsplit("/", 1)[1]
         refusals[which] -= 1
         if refusals[which] >= 0:
-            route.fulfill(status=503, json={"error": "there is too much to do at the moment; try again"})
+            route.fulfill(status=503, json={"error": "the server is busy; try again"})
         else:
             route.continue_()
 

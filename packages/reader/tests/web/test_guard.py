@@ -95,7 +95,7 @@ REFUSED: list[dict[str, str]] = [
 def test_draw_server_rejects_requests_without_valid_token(drawing: Serving, how: dict[str, str]) -> None:
     status, headers, body = send_request(drawing, "state", **how)  # type: ignore[arg-type]
     assert status == 403 and json.loads(body) == {
-        "error": "this address is not yours to open; use the one that the command printed"
+        "error": "access to this address is denied; use the one that the command printed"
     }
     assert "access-control-allow-origin" not in headers
 
@@ -133,7 +133,7 @@ def test_kept_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: p
         return os.stat_result([found.st_mode | 0o077, *found[1:10]])
 
     monkeypatch.setattr(Path, "stat", open_to_all)
-    with pytest.raises(StorageError, match="keeps no secrets"):
+    with pytest.raises(StorageError, match="is not private"):
         load_token(4713)
 
 
@@ -217,7 +217,7 @@ def test_draw_server_limits_request_bodies(drawing: Serving) -> None:
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
-        ([], "no JSON object"),
+        ([], "not a JSON object"),
         ({"parts": 3}, "must be a list"),
         ({"parts": [[]]}, "has no strokes"),
         ({"parts": [[[]]]}, "has no points"),
@@ -235,7 +235,7 @@ def test_draw_server_limits_request_bodies(drawing: Serving) -> None:
         ({"parts": [STROKE], "said": [{"parts": [0]}, {"parts": [0]}]}, "two symbols"),
         ({"parts": [STROKE], "said": [{"parts": [0], "label": "x" * 17}]}, "at most 16 bytes"),
         ({"parts": [STROKE], "said": [{"parts": [0], "label": "\u202e\n"}]}, "at most 16 bytes"),
-        ({"parts": [STROKE], "said": [7]}, "no object"),
+        ({"parts": [STROKE], "said": [7]}, "not a JSON object"),
     ],
 )
 def test_draw_server_rejects_invalid_drawings(drawing: Serving, facts: object, why: str) -> None:

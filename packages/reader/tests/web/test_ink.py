@@ -50,7 +50,7 @@ def test_parse_drawing_uses_pressure_of_one_half_by_default() -> None:
 
 def test_drawing_symbols_keep_confirmed_groups_and_find_others() -> None:
     drawing = make_drawing(said=[{"parts": [1, 0]}])  # a and (
-    assert drawing.said == (SymbolCorrection((0, 1)),)
+    assert drawing.corrections == (SymbolCorrection((0, 1)),)
     symbols = drawing.group_symbols()
     assert symbols[0] == (0, 1) and len(symbols) == 7
     assert sorted(part for parts in symbols for part in parts) == list(range(10))
@@ -59,9 +59,9 @@ def test_drawing_symbols_keep_confirmed_groups_and_find_others() -> None:
 
 def test_parse_drawing_drops_missing_heads_and_adds_implied_symbols() -> None:
     taken = make_drawing(said=[{"parts": [0], "head": [1]}, {"parts": [1, 2]}])
-    assert taken.said == (SymbolCorrection((0,)), SymbolCorrection((1, 2)))
+    assert taken.corrections == (SymbolCorrection((0,)), SymbolCorrection((1, 2)))
     named = make_drawing(said=[{"parts": [0], "head": [1]}, {"parts": [2], "head": []}])
-    assert named.said == (
+    assert named.corrections == (
         SymbolCorrection((0,), None, (1,)),
         SymbolCorrection((2,), None, ROOT),
         SymbolCorrection((1,)),
@@ -135,7 +135,7 @@ def test_drawings_keep_rejects_pages_that_are_no_tree(reader: PageReader, tmp_pa
     two_roots = make_drawing(said=[{"parts": [0], "head": []}])
     with pytest.raises(DataError, match="depend on ROOT"):
         drawings.keep(two_roots, shown_state(drawings, two_roots))
-    with pytest.raises(DataError, match="not the tree that was shown"):
+    with pytest.raises(DataError, match="the confirmed tree is not the displayed one"):
         drawings.keep(make_drawing(), shown_state(drawings, two_roots))
     assert not (tmp_path / "kept").exists()
 

@@ -1,4 +1,4 @@
-"""`aggrevated draw`: a page to write algebra on, in the browser."""
+"""Command `aggrevated draw`: a page in the browser to write algebra on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Draw:
-    """Open a page to write algebra on: symbols, labels and the tree appear as you write, by mouse, finger or pen.
+    """Open a page in the browser to write algebra on, by mouse, finger or pen.
 
-    The parse can be played step by step, with what every transition would cost once you have confirmed the tree. Labels
-    and heads can be corrected, and the page be kept: 'aggrevated train reader
-    --corrected-pages FOLDER' learns from such pages.
-    It is served on the loopback address only, for whoever has the address that is printed.
+    Symbols, labels and the tree appear as you write. You can correct labels and heads, and save the page for
+    'aggrevated train reader --corrected-pages FOLDER'. You can play the parse step by step; after you confirm
+    the tree, it shows the cost of every transition. The server listens on the loopback address only, behind
+    the printed address.
 
     Try:
       aggrevated draw
@@ -29,17 +29,17 @@ class Draw:
 
     command = "draw"
     policy: Folder = None
-    """Who reads: the folder of a run of 'train reader' or 'train algebra', or a reader's file; default: the one in the
-    package."""
+    """The reader: the folder of a run of 'train reader' or 'train algebra', or a reader's file. Default: the builtin
+    reader."""
     corrected_pages: AnyPath = Path("pages")
-    """The folder that corrected pages are kept in, as InkML; made when the first one is."""
+    """The folder to save corrected pages in, as InkML; created with the first page."""
     port: Port = 0
     no_browser: NoBrowser = False
     json: bool = False
     """Print the address as a JSON object."""
 
     def run(self) -> None:
-        """Serve until somebody stops it."""
+        """Serve until Ctrl-C."""
         from aggrevated_reader.cli.serve import serve_application
 
         serve_application(self._make_app, self.port, not self.no_browser, self.json)

@@ -1,12 +1,16 @@
-"""Where drawings go."""
+"""Paths of drawings."""
 
 from pathlib import Path
 
 
 def make_drawing_paths(file: Path, out: Path | None, alone: bool, which: str = "") -> dict[str, str]:
-    """Those of a file, by their endings: named by `out`, else after the file; of several files in the folder `out`.
+    """Return the paths of a file's drawing by ending, svg and png.
 
-    `which` is added to the name where there are several of one file.
+    Args:
+        file: The file of the page.
+        out: The name of the drawing; for several files, the folder for the drawings. None: the file's name.
+        alone: Whether this is the only file.
+        which: What to add to the name if a file has several drawings.
     """
     path = (out or Path(f"{file.stem}-tree")) if alone else (out or Path()) / f"{make_unique_drawing_name(file)}-tree"
     path = path.with_suffix("") if path.suffix in (".png", ".svg") else path
@@ -14,5 +18,5 @@ def make_drawing_paths(file: Path, out: Path | None, alone: bool, which: str = "
 
 
 def make_unique_drawing_name(file: Path) -> str:
-    """A name that no other file of several has, for its drawing: a/page.png becomes a-page.png."""
+    """Return a name for a file's drawing that is unique among files: a/page.png becomes a-page.png."""
     return "-".join(part for part in file.parts if part not in (file.anchor, ".", ".."))

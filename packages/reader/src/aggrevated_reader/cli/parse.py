@@ -1,4 +1,4 @@
-"""`aggrevated parse`: handwritten pages as expressions and trees."""
+"""Command `aggrevated parse`: handwritten pages as expressions and trees."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class Parse:
     """Read handwritten algebra: print expressions and trees, with the head of every symbol.
 
-    A page is a picture (PNG, JPEG, WebP), a PDF or InkML, and is printed as text and LaTeX; of a folder, all such files
-    are read, and those that cannot be are counted. Symbols are numbered in reading order from 1, and 0 is ROOT.
+    A page is a picture (PNG, JPEG, WebP), a PDF or InkML; its expression is printed as text and LaTeX. For a
+    folder, all such files are read, and unreadable files are counted. Symbols have numbers in reading order
+    from 1; 0 is ROOT.
 
     Try:
       aggrevated parse page.png --draw
@@ -33,38 +34,35 @@ class Parse:
     files: Positional[Annotated[tuple[AnyPath, ...], arg(metavar="FILE [FILE ...]")]]
     """Pictures, PDFs, InkML files, or folders of them."""
     policy: Folder = None
-    """The folder of a run of 'train reader' or 'train algebra', or a reader's file. Default: the reader in the
-    package."""
+    """The folder of a run of 'train reader' or 'train algebra', or a reader's file. Default: the builtin reader."""
     draw: bool = False
     """Draw the tree of each page under its handwriting, as .svg and .png."""
     show_growth: bool = False
-    """Draw also how the parse of a page grew, in six steps: the same name with -growth."""
+    """Also draw the growth of the parse in six steps, to a file with -growth in its name."""
     steps: bool = False
-    """Print also how the parse of a page went, step by step; with what each transition costs where an InkML file says
-    which tree is right."""
+    """Also print the parse step by step, with the cost of each transition if an InkML file has the gold tree."""
     out: File = None
-    """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder."""
+    """The name of the drawing; for several files, the folder for them. Default: FILE-tree in the current folder."""
     strict: bool = False
-    """End with exit code 65 if a page does not look like algebra, or if a file cannot be read."""
+    """Exit with code 65 if a page does not look like algebra or a file cannot be read."""
     verbose: bool = False
     """List the files of pages that cannot be read."""
     json: bool = False
-    """Print one JSON object for each page, a line each."""
+    """Print one JSON object per page, one per line."""
 
     def run(self) -> None:
-        """Read, print, and draw what is asked for."""
+        """Read, print and draw the pages."""
         from aggrevated_reader.pages_report import find_page_files, load_reader
         from aggrevated_reader.pictures.segmentation import segment_page
 
         if not self.files:
-            raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, or a folder of these")
+            raise UsageError("no file is given to parse; give a picture, a PDF, InkML, or a folder of these")
         files = find_page_files(self.files)
         if files != list(self.files[:1]):
             self._show_all(load_reader(self.policy), files)
             return
-        seen = segment_page(
-            files[0]
-        )  # before torch is there: a large picture takes memory, and a bad one is told at once
+        # Before torch is imported: a large picture takes memory, and a bad one fails at once.
+        seen = segment_page(files[0])
         reader = load_reader(self.policy)
         self._show(reader.parse_segmented(files[0], seen), reader, alone=True)
 
@@ -75,14 +73,14 @@ class Parse:
         failed: list[tuple[Path, AggrevatedError]] = []
         doubtful: list[Path] = []
         with Progress("pages", len(files)) as progress:
-            for done, (file, found) in enumerate(zip(files, reader.parse_all(files), strict=True), 1):
-                if isinstance(found, AggrevatedError):
-                    failed.append((file, found))
+            for done, (file, result) in enumerate(zip(files, reader.parse_all(files), strict=True), 1):
+                if isinstance(result, AggrevatedError):
+                    failed.append((file, result))
                     if self.verbose:
-                        print_note(f"left out {file}: {extract_reason(file, found)}")
+                        print_note(f"left out {file}: {extract_reason(file, result)}")
                 else:
-                    self._show(found, reader, alone=False)
-                    doubtful += [file] if found.doubts else []
+                    self._show(result, reader, alone=False)
+                    doubtful += [file] if result.doubts else []
                 progress.report(done, f"{done - len(failed)} read", last=done == len(files))
         for why, count in count_failures(failed).most_common():
             print_note(f"left out {count} of {len(files)} files: {why}")
@@ -91,11 +89,11 @@ class Parse:
         if self.strict and (failed or doubtful):
             raise DataError(
                 f"{len(failed)} of {len(files)} files could not be read, and {len(doubtful)} pages do not look like "
-                "algebra; look at these, or leave --strict out"
+                "algebra; check these, or leave --strict out"
             )
 
     def _show(self, parsed: ParsedPage, reader: PageReader, alone: bool) -> None:
-        """Print one page; warn where it does not look like algebra."""
+        """Print one page, and warn if it does not look like algebra."""
         from aggrevated.cli.console import print_dict, print_note
         from aggrevated_reader.pages_report import format_arcs
         from aggrevated_reader.parse_steps import format_steps
@@ -114,15 +112,15 @@ class Parse:
         if steps and not self.json:
             print("\n".join(format_steps(steps, parsed.reading.labels)))
         if parsed.doubts:
-            print_note(f"{parsed.file} may be no page of algebra, or not what was read: {'; '.join(parsed.doubts)}")
+            print_note(f"{parsed.file} may not be a page of algebra, or may be misread: {'; '.join(parsed.doubts)}")
         self._draw(parsed, reader, drawings)
         if drawings and alone and not self.json:
             print(f"drawings: {', '.join(drawings.values())}")
         if alone and self.strict and parsed.doubts:
-            raise DataError(f"{parsed.file} does not look like algebra; look at it, or leave --strict out")
+            raise DataError(f"{parsed.file} does not look like algebra; check it, or leave --strict out")
 
     def _list_steps(self, parsed: ParsedPage, reader: PageReader) -> list[JsonDict]:
-        """How it was parsed, if that is asked for."""
+        """Return the steps of the parse if --steps is set."""
         if not self.steps or not len(parsed.page):
             return []
         from aggrevated_reader.parse_steps import has_gold_heads, list_parse_steps
@@ -130,7 +128,7 @@ class Parse:
         return list_parse_steps(*reader.reads.make_parser(parsed.seen.page), known=has_gold_heads(parsed.seen.page))
 
     def _list_drawing_paths(self, file: Path, alone: bool) -> dict[str, str]:
-        """What is drawn, by its ending."""
+        """Return the paths of the drawings by ending."""
         if not (self.draw or self.show_growth or self.out):
             return {}
         drawings, grown = (make_drawing_paths(file, self.out, alone, which) for which in ("", "-growth"))
@@ -143,9 +141,9 @@ class Parse:
         from aggrevated_reader.pages_report import list_frames, select_frames
 
         reading = parsed.reading
-        place = Path(drawings["svg"]).with_suffix("")
+        path = Path(drawings["svg"]).with_suffix("")
         names = reading.labels if set(reading.labels) != {"?"} else ()
-        draw_tree(parsed.page, reading.heads, place, parsed.file.name, names=names, lines=reading.lines)
+        draw_tree(parsed.page, reading.heads, path, parsed.file.name, names=names, lines=reading.lines)
         if self.show_growth:
             frames = list_frames(*reader.reads.make_parser(parsed.seen.page))
             draw_growth(

@@ -1,4 +1,4 @@
-"""Pages for a browser: where they are, said before anybody looks; served until somebody stops it."""
+"""Server of pages for a browser: print the address, then serve until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 PORT = between(0, 65_535)
 Port: TypeAlias = Annotated[
-    int, arg(help="The port on the loopback address. The address is then the same every time; 0: one that is free.")
+    int, arg(help="Port on the loopback address; with a port, the address is the same every time. 0: any free port.")
 ]
-NoBrowser: TypeAlias = Annotated[bool, arg(help="Only say where the page is, and do not open it.")]
+NoBrowser: TypeAlias = Annotated[bool, arg(help="Print the address without opening the browser.")]
 
 
 def serve_application(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -> None:
-    """Bind, make the application, say its address on standard output, and serve it."""
-    from aggrevated.cli.console import print_note  # which imports NumPy, and --help does not
+    """Bind the port, make the application, print its address on standard output, and serve it."""
+    from aggrevated.cli.console import print_note  # imported here because it imports NumPy, which --help avoids
 
     PORT.check("port", port)
     try:

@@ -1,8 +1,8 @@
-"""Regular gradient descent of a policy that knows much already: it acts by a mean of what it learns and where it began.
+"""Regular gradient descent of a pretrained policy that acts by a mean of its initial and its learned weights.
 
-What is learned from few pages holds for them alone in part. On the way from the first weights to the new ones that part
-is the last to come, and what was known is forgotten last: three quarters of the way are better than all of it, on other
-pages by the same hand and on all others (`benchmarks/corrected.py --anchor-weight 0` is all of the way).
+Part of what is learned from few pages holds for these pages only. On the line from the initial weights to the
+learned ones, three quarters of the way score better than all of it, both on other pages by the same writer
+and on all other pages (`benchmarks/corrected.py --anchor-weight 0` goes all the way).
 """
 
 from dataclasses import dataclass, field
@@ -25,50 +25,55 @@ MOVING = "anchored.moving"
 
 @dataclass
 class AnchoredUpdate:
-    """The policy is θ_1 + (1 − anchor)(θ_n − θ_1), where θ_n is what `inner` moves, by gradients at θ_n."""
+    """Update whose policy is θ_1 + (1 − anchor)(θ_n − θ_1), where `inner` moves θ_n by gradients at θ_n.
+
+    Args:
+        inner: The update of θ_n.
+        anchor: The weight of θ_1 in the policy, 0 to below 1.
+    """
 
     inner: RegularUpdate
     anchor: float
-    _kept: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)  # θ_1 and θ_n, as vectors [d]
+    _vectors: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)  # θ_1 and θ_n, each [d]
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
-        first = self._kept.get(FIRST, get_weights(policy))
-        set_weights(policy, self._kept.get(MOVING, first))
-        step = self.inner(policy, loss, trajectories, cost_to_go)
-        moving = get_weights(policy)
-        set_weights(policy, first + (1 - self.anchor) * (moving - first))
-        self._kept = {FIRST: first, MOVING: moving}
-        return step
+        initial = self._vectors.get(FIRST, get_weights(policy))
+        set_weights(policy, self._vectors.get(MOVING, initial))
+        result = self.inner(policy, loss, trajectories, cost_to_go)
+        learned = get_weights(policy)
+        set_weights(policy, initial + (1 - self.anchor) * (learned - initial))
+        self._vectors = {FIRST: initial, MOVING: learned}
+        return result
 
     def state(self) -> dict[str, Tensor]:
-        """What `inner` remembers, θ_1 and θ_n."""
-        return self.inner.state() | {name: w.clone() for name, w in self._kept.items()}
+        """Return the state of `inner`, θ_1 and θ_n."""
+        return self.inner.state() | {name: w.clone() for name, w in self._vectors.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self._kept = {name: state[name].clone() for name in (FIRST, MOVING) if name in state}
-        self.inner.restore({name: w for name, w in state.items() if name not in self._kept})
+        self._vectors = {name: state[name].clone() for name in (FIRST, MOVING) if name in state}
+        self.inner.restore({name: w for name, w in state.items() if name not in self._vectors})
 
 
 def get_weights(policy: Policy) -> Tensor:
-    """All of them, as a vector [d] of its own."""
+    """Return a copy of all weights of the policy as a vector [d]."""
     return parameters_to_vector(policy.parameters()).detach().clone()
 
 
 @torch.no_grad()
 def set_weights(policy: Policy, weights: Tensor) -> None:
-    """Give the policy these weights [d]."""
-    at = 0
-    for own in policy.parameters():
-        own.copy_(weights[at : at + own.numel()].view_as(own))
-        at += own.numel()
+    """Set all weights of the policy from a vector [d]."""
+    offset = 0
+    for parameter in policy.parameters():
+        parameter.copy_(weights[offset : offset + parameter.numel()].view_as(parameter))
+        offset += parameter.numel()
 
 
 @dataclass(frozen=True)
 class AnchoredSettings(RegularSettings):
-    """Regular gradient descent, of which the policy goes only a part of the way."""
+    """Regular gradient descent whose policy is a mean of the initial and the learned weights."""
 
     name = "anchored"
-    anchor_weight: float = setting(0.25, "The share of the first policy in the one that acts.", BELOW_1)
+    anchor_weight: float = setting(0.25, "Weight of the initial policy; 0: use the learned weights only.", BELOW_1)
 
-    def build(self, seed: int) -> AnchoredUpdate:  # type: ignore[override]  # it has a Regular, and is none
+    def build(self, seed: int) -> AnchoredUpdate:  # type: ignore[override]  # AnchoredUpdate contains a RegularUpdate
         return AnchoredUpdate(super().build(seed), self.anchor_weight)

@@ -1,4 +1,4 @@
-"""The reader that is in the package, to go on with: a policy of its sizes, and a start from its weights."""
+"""The builtin reader as a pretrained policy: a policy of its sizes, and a start from its weights."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,29 +20,29 @@ BUILTIN_READER_FILE = Path(__file__).parents[1] / "readers" / "reader.safetensor
 
 @lru_cache(maxsize=1)
 def load_builtin_reader() -> ReadingPolicy:
-    """The policy in the package, for all who only look at it."""
+    """Load the builtin policy, which is shared: callers must not change it."""
     return ReadingPolicy.load(BUILTIN_READER_FILE)
 
 
 @dataclass(frozen=True)
 class BuiltinReaderSettings(PolicySettings):
-    """As `reading`, with the sizes of the reader that is in the package."""
+    """Policy `reading` with the sizes of the builtin reader."""
 
     name = "builtin"
-    supports_mixture = False  # each would read the pages for itself
-    dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
-    name_weight: float = setting(1.0, "The weight of the symbols' names in what is learned.", NON_NEGATIVE)
-    expected_cost_weight: float = setting(0.25, "The weight of expected costs in what is learned.", NON_NEGATIVE)
+    supports_mixture = False  # each policy would encode the pages again
+    dropout: float = setting(0.0, "Dropout rate of the embeddings and encoder states of symbols.", BELOW_1)
+    name_weight: float = setting(1.0, "Weight of the loss of symbol names.", NON_NEGATIVE)
+    expected_cost_weight: float = setting(0.25, "Weight of the loss of expected costs.", NON_NEGATIVE)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ReadingPolicy:
-        """With random weights, and without pages."""
-        known = load_builtin_reader()
+        """Return a policy with random weights, without pages."""
+        builtin = load_builtin_reader()
         return ReadingPolicy(
             make_blank_projection(),
-            known.system,
-            hidden=known.kind.hidden,
-            embedding=known.embedding,
-            layers=known.layers,
+            builtin.system,
+            hidden=builtin.kind.hidden,
+            embedding=builtin.embedding,
+            layers=builtin.layers,
             dropout=self.dropout,
             name_weight=self.name_weight,
             expected_cost_weight=self.expected_cost_weight,
@@ -52,17 +52,15 @@ class BuiltinReaderSettings(PolicySettings):
 
 @dataclass(frozen=True)
 class BuiltinReaderStart(StartSettings):
-    """The weights of the reader that is in the package, for no simulator step and no query."""
+    """Start from the weights of the builtin reader, at no cost in simulator steps and queries."""
 
     name = "builtin"
 
     def check(self, chosen: SelectedComponents) -> None:
-        check_setting(
-            chosen.policy.name == "builtin", "start", self.name, "another: its weights fit --policy builtin only"
-        )
+        check_setting(chosen.policy.name == "builtin", "start", self.name, "another one: it fits --policy builtin only")
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
         assert isinstance(policy, ReadingPolicy)
-        names = policy.names  # the world's: those of the reader come first, and keep their places
+        names = policy.names  # the problem's names begin with the reader's, in the same order
         policy.load_state_dict(load_builtin_reader().state_dict() | {"names": names})
         return 0, 0

@@ -1,4 +1,4 @@
-"""What symbols are called: the classes of a head, kept with its weights as bytes."""
+"""Names of the classes of symbols, stored with a policy's weights as bytes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from torch import Tensor
 
 from aggrevated.core.arrays import Array
 
-CLASSES = 160  # there is room for
-BYTES = 16  # of a name in UTF-8
-UNKNOWN = -1  # the class of a name that is none of them
+CLASSES = 160  # maximum number of classes
+BYTES = 16  # maximum length of a name in UTF-8
+UNKNOWN = -1  # class of all other names
 
 
 def choose_class_names(symbols: Iterable[str], classes: int = CLASSES, longest: int = BYTES) -> tuple[str, ...]:
-    """The names that occur and can be printed, sorted; if there are too many, or too long ones, the most frequent that
-    fit."""
+    """Return the printable names of at most `longest` bytes, sorted; of too many, the most frequent ones."""
     counted = Counter(symbols)
     fit = [name for name, _ in counted.most_common() if 0 < len(name.encode()) <= longest and name.isprintable()]
     return tuple(sorted(fit[:classes]))
 
 
 def names_to_bytes(names: Sequence[str], classes: int = CLASSES, longest: int = BYTES) -> Tensor:
-    """uint8 [classes, longest], zeros where there is no name."""
+    """Return the names as uint8 [classes, longest], with zeros for missing names."""
     table = np.zeros((classes, longest), np.uint8)
     for row, name in zip(table, names, strict=False):
         data = name.encode()
@@ -34,7 +33,11 @@ def names_to_bytes(names: Sequence[str], classes: int = CLASSES, longest: int = 
 
 
 def names_from_bytes(table: Tensor) -> tuple[str, ...]:
-    """The names that `encoded` was given; a `ValueError` where bytes are none, or nothing to be printed."""
+    """Return the names from the bytes that `names_to_bytes` made.
+
+    Raises:
+        ValueError: The bytes are not UTF-8, or a name is not printable.
+    """
     rows = (bytes(row).rstrip(b"\0") for row in table.numpy())
     names = tuple(row.decode() for row in rows if row)
     if not all(name.isprintable() for name in names):
@@ -43,6 +46,6 @@ def names_from_bytes(table: Tensor) -> tuple[str, ...]:
 
 
 def encode_labels(symbols: Sequence[str], names: Sequence[str]) -> Array:
-    """int64 [n]: the class of each symbol, UNKNOWN where it has none."""
-    places = {name: place for place, name in enumerate(names)}
-    return np.array([places.get(symbol, UNKNOWN) for symbol in symbols], np.int64)
+    """Return the class of each symbol, int64 [n], UNKNOWN for symbols without one."""
+    classes = {name: number for number, name in enumerate(names)}
+    return np.array([classes.get(symbol, UNKNOWN) for symbol in symbols], np.int64)

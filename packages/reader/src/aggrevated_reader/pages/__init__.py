@@ -1,1 +1,1 @@
-"""Pages of handwriting: generated ones, and those that a user corrected."""
+"""Pages of handwriting: generated ones, and pages that users corrected."""

@@ -1,4 +1,4 @@
-"""Single random numbers, drawn in blocks: one at a time they would cost more than what is decided with them."""
+"""Random numbers that are drawn in blocks, because single draws would take more time than their use."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ BLOCK = 256
 
 
 class BatchedRng:
-    """What a generator decides, decision by decision; the same generator decides the same."""
+    """Source of random decisions; equal generators give equal decisions."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self.generator = generator
         self.left: list[float] = []
 
     def sample_fraction(self) -> float:
-        """A number in [0, 1)."""
+        """Sample a number from [0, 1)."""
         if not self.left:
             self.left = self.generator.random(BLOCK).tolist()
         return self.left.pop()
 
     def sample_bool(self, probability: float) -> bool:
-        """True with that probability."""
+        """Sample True with that probability."""
         return self.sample_fraction() < probability
 
     def uniform(self, low: float, high: float) -> float:
-        """A number in [low, high)."""
+        """Sample a number from [low, high)."""
         return low + (high - low) * self.sample_fraction()
 
     def sample_deviation(self) -> float:
-        """A number of mean 0 and variance 1 that is never far off: the sum of three uniform ones."""
+        """Sample a bounded number of mean 0 and variance 1: a sum of three uniform numbers."""
         return 2.0 * (self.sample_fraction() + self.sample_fraction() + self.sample_fraction() - 1.5)
 
     def count(self, low: int, high: int) -> int:
-        """A whole number in low … high."""
+        """Sample an integer from low … high, both included."""
         return low + int((high - low + 1) * self.sample_fraction())
 
     def pick(self, things: Sequence[T]) -> T:
-        """One of them, each as likely as the others."""
+        """Sample one of the things, all with equal probability."""
         return things[int(len(things) * self.sample_fraction())]
 
     def weigh(self, things: WeightedChoice[T]) -> T:
-        """One of them, by its weight."""
-        place = bisect_right(things.until, self.sample_fraction())
-        return things.things[min(place, len(things.things) - 1)]
+        """Sample one of the things by its weight."""
+        index = bisect_right(things.until, self.sample_fraction())
+        return things.things[min(index, len(things.things) - 1)]
 
 
 @dataclass(frozen=True)
 class WeightedChoice(Generic[T]):
-    """Things to choose from, with weights."""
+    """Things to sample from, with weights."""
 
     things: tuple[T, ...]
-    until: tuple[float, ...]  # the weights of each and of those before it, as shares
+    until: tuple[float, ...]  # cumulative shares of the weights
 
     @classmethod
     def of(cls, weights: dict[T, float]) -> WeightedChoice[T]:
-        """With these weights, which need not sum to 1."""
+        """Return a choice with these weights, which need not sum to 1."""
         total = sum(weights.values())
         return cls(tuple(weights), tuple(accumulate(weight / total for weight in weights.values())))

@@ -1,4 +1,4 @@
-"""Pages whose labels and heads people have confirmed: what an InkML file must say, and folders of such files."""
+"""Pages whose labels and heads users have confirmed: their InkML files, and folders of them."""
 
 from pathlib import Path
 
@@ -13,9 +13,13 @@ NOT_CONFIRMED = 'it has no heads (<annotation type="head">) and no MathML; corre
 
 
 def to_confirmed_page(ink: Ink) -> Page:
-    """The page with labels and heads as the file says them, or a `DataError` that says what is missing.
+    """Return the page with the labels and heads of its file.
 
-    Heads that are written at the symbols come first; where there are none, MathML gives them, as in CROHME's files.
+    Heads that are written at the symbols take precedence; without them, MathML defines the heads, as in
+    CROHME's files.
+
+    Raises:
+        DataError: The file lacks heads or labels.
     """
     if not has_heads(ink):
         if ink.math is None:
@@ -32,15 +36,15 @@ def to_confirmed_page(ink: Ink) -> Page:
 
 
 def has_heads(ink: Ink) -> bool:
-    """Whether the file says at the symbols themselves how they hang together."""
+    """Return whether the file has heads at the symbols themselves."""
     return any(symbol.head is not None for symbol in ink.symbols)
 
 
 def read_folder(folder: Path) -> crohme.Folder:
-    """The confirmed pages of a folder; one in which there is none is a `DataError`."""
+    """Read the confirmed pages of a folder; raise a DataError if it has none."""
     return crohme.read_files(folder, list_inkml_files(folder), to_confirmed_page)
 
 
 def list_inkml_files(folder: Path) -> crohme.Files:
-    """Its InkML files, as they are now."""
+    """Return the current InkML files of a folder."""
     return crohme.find_inkml_files(folder, "give the folder in which corrected pages were saved")

@@ -1,8 +1,9 @@
-"""Expressions as people write them, as tokens of `algebra`: wider than the pupils' exercises there.
+"""Random expressions as tokens of `algebra`, more varied than those of `aggrevated.parsing.pages.exercises`.
 
-Short ones of letters, sums and products of numbers with a relation at their end, chains, functions and their arguments,
-brackets of three kinds, decimals; where structures are wanted, also exponents, indices, fractions and roots, inside of
-each other to a modest depth. They need not be true: the head rules do not ask for it.
+They have letters, sums and products of numbers, relations at the end of a line, chains of relations,
+functions with arguments, three kinds of brackets, and decimals. With structures, they also have exponents,
+indices, fractions and roots, nested to a modest depth. They need not be true, because the head rules do not
+depend on that.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, R
 from aggrevated.parsing.pages.exercises import sample_solution
 from aggrevated_reader.pages.batched_rng import BatchedRng, WeightedChoice
 
-LONGEST = 30  # symbols on a page
-DEEPEST = 2  # structures inside of each other
+LONGEST = 30  # maximum number of symbols on a page
+DEEPEST = 2  # maximum depth of nested structures
 
 SMALL = WeightedChoice.of(
     dict(zip("xyabncztmdpkiefgrhuqvjslwo", (30, 15, 15, 13, 8, 8, 7, 6, 6, 6, 5, 5, 5, *(4,) * 13), strict=True))
@@ -35,27 +36,27 @@ DIGITS = WeightedChoice.of(dict(zip("1234567890", (16, 11, 10, 9, 9, 8, 8, 8, 8,
 
 @dataclass(frozen=True)
 class Manner:
-    """What the expressions of one page are made of: shares between 0 and 1."""
+    """Composition of the expressions of one page, as probabilities between 0 and 1."""
 
     letters: float  # of operands that are letters
-    capitals: float  # of letters
-    greek: float  # of letters
-    long_numbers: float  # of digits that are followed by another one
-    terms: float  # of terms that are followed by another one
-    products: float  # of factors that are followed by another one with a sign between them
-    side_by_side: float  # of factors that are followed by another one without
-    brackets: float  # of factors
-    relations: float  # of lines
-    chains: float  # of relations that are followed by another one
+    capitals: float  # of letters that are capitals
+    greek: float  # of letters that are Greek
+    long_numbers: float  # of digits that another digit follows
+    terms: float  # of terms that another term follows
+    products: float  # of factors that another factor follows, with a sign between them
+    side_by_side: float  # of factors that another factor follows, without a sign between them
+    brackets: float  # of factors that are in brackets
+    relations: float  # of lines that have a relation
+    chains: float  # of relations that another relation follows
     prefixes: float  # of sums that begin with a sign
-    functions: float  # of operands
-    decimals: float  # of numbers
-    rarities: float  # of factors: 5!, …, arguments
-    structures: float  # of factors that carry an exponent, or are a fraction or a root
+    functions: float  # of operands that are functions
+    decimals: float  # of numbers that are decimals
+    rarities: float  # of factors such as 5!, …, several arguments
+    structures: float  # of factors that have an exponent, or are a fraction or a root
 
 
 def sample_manner(dice: BatchedRng, structures: bool) -> Manner:
-    """That of one page."""
+    """Sample the composition of one page."""
     letters = dice.pick((0.0, 0.05, 0.3, 0.6, 0.9, 1.0))
     return Manner(
         letters=letters,
@@ -77,7 +78,7 @@ def sample_manner(dice: BatchedRng, structures: bool) -> Manner:
 
 
 def sample_arithmetic_manner(dice: BatchedRng) -> Manner:
-    """That of a page of sums: numbers, all four operations, brackets inside of brackets."""
+    """Sample the composition of a page of arithmetic: numbers, four operations, nested brackets."""
     return replace(
         sample_manner(dice, structures=False),
         letters=0.0,
@@ -92,7 +93,7 @@ def sample_arithmetic_manner(dice: BatchedRng) -> Manner:
 
 
 def sample_polynomial_manner(dice: BatchedRng) -> Manner:
-    """That of a page of letters with exponents, or of fractions, in long sums."""
+    """Sample the composition of a page of long sums of letters with exponents or fractions."""
     return replace(
         sample_manner(dice, structures=True),
         letters=dice.uniform(0.5, 0.95),
@@ -104,14 +105,14 @@ def sample_polynomial_manner(dice: BatchedRng) -> Manner:
 
 
 def sample_lines(dice: BatchedRng, structures: bool = True) -> list[list[Token]]:
-    """The lines of one page, one to three, with at most 30 symbols in all."""
+    """Sample the lines of one page: one to three lines with at most 30 symbols in all."""
     if dice.sample_bool(0.15):
         return [list(line) for line in sample_solution(dice.generator)]
     count = dice.pick((1, 1, 1, 2, 3))
     shortest = 3
     longest = dice.pick((5, 8, 14, 22, LONGEST, LONGEST))
     if structures and count == 1 and dice.sample_bool(0.15):
-        shortest = 1  # a letter, a decimal
+        shortest = 1  # for example a letter or a decimal
     elif dice.sample_bool(0.6):
         shortest = 3 + longest // 4
     of_page = sample_page_manner(dice, structures)
@@ -127,7 +128,7 @@ def sample_lines(dice: BatchedRng, structures: bool = True) -> list[list[Token]]
 
 
 def sample_page_manner(dice: BatchedRng, structures: bool) -> Manner:
-    """One of those above."""
+    """Sample an arithmetic, a polynomial or a general composition."""
     at = dice.sample_fraction()
     if at < 0.2:
         return sample_arithmetic_manner(dice)
@@ -135,12 +136,12 @@ def sample_page_manner(dice: BatchedRng, structures: bool) -> Manner:
 
 
 def count_symbols(tokens: Sequence[Token]) -> int:
-    """How many symbols they are."""
+    """Return the number of symbols of the tokens."""
     return sum(1 for _ in iter_symbols(tokens))
 
 
 def iter_symbols(tokens: Sequence[Token]) -> Iterator[str]:
-    """The symbols in reading order, with the bars of fractions and the signs of roots."""
+    """Yield the symbols in reading order, with the bars of fractions and the signs of roots."""
     for token in tokens:
         match token:
             case str():
@@ -158,7 +159,7 @@ def iter_symbols(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 class _Sentence:
-    """A grammar that throws dice: each rule returns tokens. `left` is how many symbols there is still room for."""
+    """Random grammar, in which each rule returns tokens; `left` is the number of symbols that still fit."""
 
     def __init__(self, dice: BatchedRng, manner: Manner, room: float) -> None:
         self.dice = dice
@@ -166,14 +167,14 @@ class _Sentence:
         self.left = room
 
     def sample_line(self) -> list[Token]:
-        """A side, or sides with relations between them."""
+        """Sample one side, or several sides with relations between them."""
         dice = self.dice
         if dice.sample_bool(self.manner.rarities):
             return self.sample_unusual_line()
         line = self.sample_sum(0) if not dice.sample_bool(self.manner.chains / 2) else self.sample_operand(0)
         more = self.manner.relations
         while dice.sample_bool(more) and self.left > 0:
-            short = dice.sample_bool(0.25 + self.manner.chains / 2)  # a=b=c rather than sums in a row
+            short = dice.sample_bool(0.25 + self.manner.chains / 2)  # a=b=c rather than a chain of sums
             line += [dice.weigh(RELATIONS), *(self.sample_operand(0) if short else self.sample_sum(0))]
             more = self.manner.chains
         return line
@@ -192,7 +193,7 @@ class _Sentence:
                 return [*self.sample_operand(0), dice.weigh(SIGNS), *dots, dice.weigh(SIGNS), *self.sample_operand(0)]
 
     def sample_sum(self, depth: int) -> list[Token]:
-        """Terms with signs between them, and perhaps one in front."""
+        """Sample terms with signs between them, and optionally one in front."""
         dice = self.dice
         tokens: list[Token] = (
             ["-" if dice.sample_bool(0.8) else dice.weigh(SIGNS)] if dice.sample_bool(self.manner.prefixes) else []
@@ -203,7 +204,7 @@ class _Sentence:
         return tokens
 
     def sample_term(self, depth: int) -> list[Token]:
-        """Factors, side by side or with × ÷ / · between them."""
+        """Sample factors, side by side or with × ÷ / · between them."""
         dice = self.dice
         manner = self.manner
         tokens = self.sample_factor(depth)
@@ -218,7 +219,7 @@ class _Sentence:
         return tokens
 
     def sample_factor(self, depth: int, after_another: bool = False) -> list[Token]:
-        """Anything that can be multiplied; after another one no number, which would only be longer."""
+        """Sample a factor; after another factor it is not a number, which would only extend that one."""
         dice = self.dice
         manner = self.manner
         if depth < DEEPEST and dice.sample_bool(manner.structures):
@@ -237,7 +238,7 @@ class _Sentence:
         return self.sample_number()
 
     def sample_function(self) -> list[Token]:
-        """f(x), sin x, sin(x); a word is one symbol, or as many as it has letters."""
+        """Sample f(x), sin x or sin(x); a word is one symbol, or one symbol for each letter."""
         dice = self.dice
         if not dice.sample_bool(0.2):
             return [dice.weigh(FUNCTIONS), *self.sample_arguments()]
@@ -254,7 +255,7 @@ class _Sentence:
         return [dice.weigh(CAPITAL if dice.sample_bool(manner.capitals) else SMALL)]
 
     def sample_number(self) -> list[Token]:
-        """Digits; no zero in front, but before a point."""
+        """Sample digits, without a leading zero except before a decimal point."""
         dice = self.dice
         manner = self.manner
         digits: list[Token] = [dice.weigh(DIGITS)]
@@ -270,7 +271,7 @@ class _Sentence:
         return digits
 
     def sample_arguments(self) -> list[Token]:
-        """(x), (x,y), (x+1)."""
+        """Sample (x), (x,y) or (x+1)."""
         dice = self.dice
         inside = self.sample_letter() if dice.sample_bool(0.6) else self.sample_sum(2)
         while dice.sample_bool(0.3 if self.manner.rarities else 0.0):
@@ -284,7 +285,7 @@ class _Sentence:
         return [opening, *inside, closing]
 
     def sample_structure(self, depth: int) -> list[Token]:
-        """A power, something with an index, a fraction or a root."""
+        """Sample a power, something with an index, a fraction or a root."""
         dice = self.dice
         at = dice.sample_fraction()
         if at < 0.45:
@@ -310,7 +311,7 @@ class _Sentence:
         return [*self.sample_letter(), *scripts]
 
     def sample_small_part(self, depth: int) -> list[Token]:
-        """An exponent or an index: mostly one symbol."""
+        """Sample an exponent or an index: mostly one symbol."""
         dice = self.dice
         self.left -= 1
         if dice.sample_bool(0.55):
@@ -320,5 +321,5 @@ class _Sentence:
         return self.sample_sum(depth + 1)
 
     def sample_part(self, depth: int) -> list[Token]:
-        """What is above or below a bar, or under a root."""
+        """Sample a numerator, denominator or radicand."""
         return self.sample_sum(depth + 1) if self.dice.sample_bool(0.55) else self.sample_operand(depth + 1)

@@ -1,7 +1,7 @@
-"""Pages as very many people might have written them: wide in symbols, ways, hands and structures.
+"""Generated pages that vary widely in symbols, ways of writing, writers and structures.
 
-`handwriting` is what Table 1 is made of, and stays as it is; this is what a reader of real ink learns from. A page's
-number and the seed fix everything on it.
+The pages of `aggrevated.parsing.pages.handwriting` are those of Table 1 and do not change; the pages of this
+module train readers of real ink. The number of a page and the seed determine the page completely.
 """
 
 from __future__ import annotations
@@ -21,31 +21,41 @@ from aggrevated_reader.pages.pen import shape_symbols
 from aggrevated_reader.pages.tablet import sample_as_tablet
 from aggrevated_reader.pages.writers import Writer, sample_writer
 
-_PAGE = 105  # a stream of random numbers that meets no other one
+_PAGE = 105  # stream of random numbers
 
 
 def generate_pages(count: int, seed: int, structures: bool = True) -> list[Page]:
-    """So many pages, each by a writer of its own; with exponents, indices, fractions and roots, if wanted."""
+    """Return generated pages, each by another writer.
+
+    Args:
+        count: Number of pages.
+        seed: Seed of all pages.
+        structures: Whether there are exponents, indices, fractions and roots.
+    """
     return [generate_page(number, seed, structures) for number in range(count)]
 
 
 def generate_page(number: int, seed: int, structures: bool = True) -> Page:
-    """One of these pages."""
-    draw = np.random.default_rng([_PAGE, seed, number])
-    dice = BatchedRng(draw)
+    """Return the generated page of that number."""
+    rng = np.random.default_rng([_PAGE, seed, number])
+    dice = BatchedRng(rng)
     lines = sample_lines(dice, structures)
-    return synthesize_page(lines, sample_writer(dice), draw, f"written-{seed}-{number}")
+    return synthesize_page(lines, sample_writer(dice), rng, f"written-{seed}-{number}")
 
 
 def synthesize_page(
     lines: Sequence[Sequence[Token]], hand: Writer, draw: np.random.Generator, name: str = "page"
 ) -> Page:
-    """The lines in that hand."""
+    """Return a page with these lines in this handwriting.
+
+    Raises:
+        DataError: The pen cannot write a symbol.
+    """
     heads = parse_expression_heads(lines)
     labels = tuple(symbol for line in lines for symbol in iter_symbols(line))
     for label in labels:
         if label not in WAYS:
-            raise DataError(f"there is no way to write {label!r}: the pen knows {' '.join(WAYS)}")
+            raise DataError(f"{label!r} cannot be written; use only {' '.join(WAYS)}")
     dice = BatchedRng(draw)
     path = shape_symbols(labels, hand, draw, dice)
     places = compute_layout(lines, path.compute_boxes().tolist(), path.knees.tolist(), hand, dice)

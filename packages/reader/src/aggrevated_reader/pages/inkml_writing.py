@@ -1,4 +1,4 @@
-"""Pages as InkML: ink, what its symbols are and how they hang together, as `inkml` reads it again."""
+"""Export of pages as InkML: ink, labels and heads, in the format that `inkml` reads."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from aggrevated.parsing.pages.page import NAMELESS, Page
 
 NAMESPACE = "http://www.w3.org/2003/InkML"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-EXACT = 4  # digits of the page's width or height that are kept, and two behind the point at least
+EXACT = 4  # significant digits of the page's width or height; there are at least two decimals
 MAX_DECIMALS = 12
 
 
@@ -27,11 +27,20 @@ def to_inkml(
     heads: bool = True,
     pressures: Sequence[Sequence[Array]] | None = None,
 ) -> bytes:
-    """The page as the bytes of an InkML file, or a `DataError` where they could not be read again.
+    """Return the page as the bytes of an InkML file.
 
-    What nobody has confirmed is left out: with `heads=False` the tree, with `labels=False` (which leaves the tree out,
-    too) also what symbols are, with `groups=False` all but the strokes. `text` is the expression as people type it.
-    `pressures` are, for each symbol and each of its strokes, numbers [points], written as the channel F.
+    Set `heads`, `labels` and `groups` to False to leave out what is not confirmed.
+
+    Args:
+        page: The page.
+        text: The expression as plain text.
+        groups: Whether to write which strokes are a symbol.
+        labels: Whether to write labels; needs `groups`.
+        heads: Whether to write heads; needs `labels`.
+        pressures: For each symbol and each of its strokes, numbers [points] for the channel F, or None.
+
+    Raises:
+        DataError: The file could not be read again, or a label or head is missing.
     """
     labels = labels and groups
     heads = heads and labels
@@ -48,12 +57,12 @@ def to_inkml(
         "</ink>\n",
     ]
     data = "\n".join(lines).encode()
-    parse_inkml(data, page.name)  # nothing is kept that nobody could read
+    parse_inkml(data, page.name)  # raises a DataError if the file could not be read again
     return data
 
 
 def _check_gold(page: Page) -> None:
-    """That every symbol has a label, and the heads make a tree."""
+    """Raise a DataError unless every symbol has a label and the heads are a tree."""
     for number, label in enumerate(page.symbols, 1):
         if label.strip() in ("", NAMELESS):
             raise DataError(f"symbol {number} has no label; give it one, or save the page as not confirmed")
@@ -61,15 +70,15 @@ def _check_gold(page: Page) -> None:
 
 
 def _iter_annotations(notes: dict[str, str]) -> Iterator[str]:
-    """An <annotation> of each type that says something."""
-    return (f'<annotation type="{kind}">{_to_xml_text(said)}</annotation>' for kind, said in notes.items() if said)
+    """Yield an <annotation> of each type with a non-empty text."""
+    return (f'<annotation type="{kind}">{_to_xml_text(text)}</annotation>' for kind, text in notes.items() if text)
 
 
-def _to_xml_text(said: str) -> str:
-    """What was said, such that no character of it is markup."""
-    if strange := NOT_XML.search(said):
-        raise DataError(f"{said[:40]!r} holds {strange[0]!r}, which no XML can; remove it")
-    return escape(said)
+def _to_xml_text(text: str) -> str:
+    """Return the text with markup escaped; raise a DataError for characters that XML cannot hold."""
+    if match := NOT_XML.search(text):
+        raise DataError(f"{text[:40]!r} holds {match[0]!r}, which XML does not allow; remove it")
+    return escape(text)
 
 
 def _format(with_force: bool) -> str:
@@ -79,10 +88,10 @@ def _format(with_force: bool) -> str:
 
 
 def _iter_traces(page: Page, force: Sequence[Array] | None) -> Iterator[str]:
-    """A <trace> for each stroke, numbered as they come."""
+    """Yield a <trace> for each stroke, numbered from 1."""
     strokes = [stroke for strokes in page.ink for stroke in strokes]
     if force is not None and [len(stroke) for stroke in force] != [len(stroke) for stroke in strokes]:
-        raise DataError("there are not as many pressures as points; give one for each")
+        raise DataError("the pressures do not match the points; give one pressure for each point")
     decimals = _count_decimals(strokes)
     for number, stroke in enumerate(strokes, 1):
         rows = stroke if force is None else np.column_stack([stroke, force[number - 1]])
@@ -91,7 +100,7 @@ def _iter_traces(page: Page, force: Sequence[Array] | None) -> Iterator[str]:
 
 
 def _count_decimals(strokes: Sequence[Array]) -> int:
-    """How many digits behind the point keep the ink as it is."""
+    """Return the number of decimals that keeps the ink exact enough."""
     if not strokes:
         return 2
     points = np.concatenate(strokes)
@@ -102,17 +111,17 @@ def _count_decimals(strokes: Sequence[Array]) -> int:
 
 
 def _format_number(value: float, decimals: int) -> str:
-    """Rounded, without zeros that say nothing."""
-    said = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
-    return "0" if said == "-0" else said
+    """Return the rounded number without trailing zeros."""
+    text = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def _iter_groups(page: Page, labels: bool, heads: bool) -> Iterator[str]:
-    """A <traceGroup> for each symbol, in reading order."""
+    """Yield a <traceGroup> for each symbol, in reading order."""
     stroke = 0
     for number, (label, head, strokes) in enumerate(zip(page.symbols, page.heads, page.ink, strict=True), 1):
         notes = {"truth": label if labels and label != NAMELESS else ""}
         notes["head"] = (f"s{head}" if head else ROOT) if heads else ""
-        views = "".join(f'<traceView traceDataRef="t{stroke + place}"/>' for place in range(1, len(strokes) + 1))
+        views = "".join(f'<traceView traceDataRef="t{stroke + offset}"/>' for offset in range(1, len(strokes) + 1))
         stroke += len(strokes)
         yield f'<traceGroup xml:id="s{number}">{"".join(_iter_annotations(notes))}{views}</traceGroup>'

@@ -1,6 +1,6 @@
-"""Where symbols stand on a page: tokens and the boxes of their ink go in, a scale and a place for each come out.
+"""Layout of symbols on a page: from tokens and the boxes of their ink to the scale and position of each.
 
-Lengths are in heights of a digit; x goes to the right, y *upwards* from the baseline of the line.
+Lengths are in heights of a digit; x points to the right, y *upwards* from the baseline of the line.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.expressions import count_symbols
 from aggrevated_reader.pages.writers import Writer
 
-AXIS = 0.4  # the height of operators and bars
+AXIS = 0.4  # height of operators and bars
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
 @dataclass(frozen=True)
 class Placed:
-    """The ink of symbol `number` goes to (across · x + x₀, up · y + y₀); beyond the knee of `√`, x grows by `bar`."""
+    """Transform of the ink of symbol `number` to (across · x + x₀, up · y + y₀)."""
 
     number: int
-    across: float
-    up: float
-    x: float
-    y: float
-    bar: float
+    across: float  # scale of x
+    up: float  # scale of y
+    x: float  # shift x₀
+    y: float  # shift y₀
+    bar: float  # scale of x beyond the knee of `√`
 
     def transform(self, scale: float, x: float, y: float) -> Placed:
-        """Scaled, and then shifted."""
+        """Return the transform followed by a scaling and a shift."""
         across = self.across * scale
         up = self.up * scale
         bar = self.bar * scale
@@ -42,28 +42,28 @@ class Placed:
 
 @dataclass(frozen=True)
 class Block:
-    """Some symbols, in their places beside each other, and the box around them."""
+    """Symbols in their positions relative to each other, and the box around them."""
 
-    placed: tuple[Placed, ...]
+    symbols: tuple[Placed, ...]
     box: Box
 
     def transform(self, scale: float, x: float, y: float) -> Block:
-        """Scaled, and then shifted."""
+        """Return the block scaled and then shifted."""
         left, bottom, right, top = (scale * side for side in self.box)
         box = left + x, bottom + y, right + x, top + y
-        return Block(tuple(placed.transform(scale, x, y) for placed in self.placed), box)
+        return Block(tuple(symbol.transform(scale, x, y) for symbol in self.symbols), box)
 
 
 def merge_blocks(blocks: Sequence[Block]) -> Block:
-    """All of them as one."""
+    """Return one block with the symbols of all."""
     left, bottom, right, top = zip(*(block.box for block in blocks), strict=True)
-    placed = tuple(placed for block in blocks for placed in block.placed)
-    return Block(placed, (min(left), min(bottom), max(right), max(top)))
+    symbols = tuple(symbol for block in blocks for symbol in block.symbols)
+    return Block(symbols, (min(left), min(bottom), max(right), max(top)))
 
 
 @dataclass(frozen=True)
 class _Bracketed:
-    """An opening bracket, what is inside, and the closing one."""
+    """Content of a pair of brackets."""
 
     inside: tuple[_Item, ...]
 
@@ -74,25 +74,30 @@ _Item = Token | _Bracketed
 def compute_layout(
     lines: Sequence[Sequence[Token]], boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: BatchedRng
 ) -> Array:
-    """[n, 5]: across, up, x, y and bar of each symbol, in reading order.
+    """Return the layout of a page: across, up, x, y and bar of each symbol in reading order, [n, 5].
 
-    `boxes` are those of the ink, in that order, and `knees` where the bar of a `√` begins.
+    Args:
+        lines: The tokens of each line.
+        boxes: The boxes of the symbols' ink, in reading order.
+        knees: Where the bar of each `√` begins, in reading order.
+        writer: The style of the writer.
+        dice: Source of random numbers.
     """
     page = _Layout(boxes, knees, writer, dice)
     blocks = [page.make_row(_group_brackets(line)) for line in lines]
     starts = page.sample_indents(lines, blocks)
     floor = 0.0
-    placed: list[Placed] = []
+    symbols: list[Placed] = []
     for block, start in zip(blocks, starts, strict=True):
         left, _, _, top = block.box
         lower = block.transform(1.0, start - left, floor - top)
         floor = lower.box[1] - writer.leading * (0.7 + 0.6 * dice.sample_fraction())
-        placed += lower.placed
-    return np.array([(p.across, p.up, p.x, p.y, p.bar) for p in sorted(placed, key=lambda p: p.number)])
+        symbols += lower.symbols
+    return np.array([(p.across, p.up, p.x, p.y, p.bar) for p in sorted(symbols, key=lambda p: p.number)])
 
 
 def _group_brackets(tokens: Iterable[Token]) -> tuple[_Item, ...]:
-    """The tokens with bracketed ones as one item, from the inside out."""
+    """Return the tokens with each bracketed part as one item."""
     open_rows: list[list[_Item]] = [[]]
     for token in tokens:
         if isinstance(token, str) and token in OPENING:
@@ -111,7 +116,7 @@ def _get_spacing_level(item: _Item) -> int:
 
 
 class _Layout:
-    """Rows, and the structures in them; each method takes the numbers of its symbols in reading order."""
+    """Layout of rows and the structures in them; methods take the next symbols in reading order."""
 
     def __init__(self, boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: BatchedRng) -> None:
         self.boxes = boxes
@@ -121,11 +126,11 @@ class _Layout:
         self.numbers = count()
 
     def make_row(self, items: Sequence[_Item]) -> Block:
-        """Side by side on a restless baseline."""
+        """Return the items side by side on an uneven baseline."""
         blocks: list[Block] = []
         right = height = 0.0
         before: _Item | None = None
-        base: Block | None = None  # what exponents stand at
+        base: Block | None = None  # the base of exponents and indices
         for item in items:
             if isinstance(item, Raised) and base is not None:
                 block = self.make_script(item, base)
@@ -145,7 +150,7 @@ class _Layout:
         return merge_blocks(blocks)
 
     def sample_gap(self, air: int = 0) -> float:
-        """To the next symbol; wider with an operator (1) or a relation (2) on one of its sides."""
+        """Sample the gap to the next symbol; it is wider at an operator (1) or a relation (2)."""
         writer = self.writer
         dice = self.dice
         gap = writer.spacing * max(-0.4, 1.0 + writer.irregular * dice.sample_deviation())
@@ -169,14 +174,14 @@ class _Layout:
         return Block((Placed(number, 1.0, 1.0, 0.0, 0.0, 1.0),), self.boxes[number])
 
     def fit_symbol(self, number: int, bottom: float, top: float, across: float) -> Block:
-        """A symbol that reaches from `bottom` to `top`."""
+        """Return a symbol that reaches from `bottom` to `top`."""
         left, low, right, high = self.boxes[number]
         up = (top - bottom) / max(high - low, 1e-6)
         box = left * across, bottom, right * across, top
         return Block((Placed(number, across, up, 0.0, bottom - up * low, across),), box)
 
     def make_brackets(self, inside: Sequence[_Item]) -> Block:
-        """Brackets about as tall as what they hold, and never flat."""
+        """Return brackets about as tall as their content, and never flat."""
         dice = self.dice
         writer = self.writer
         opening = next(self.numbers)
@@ -185,7 +190,9 @@ class _Layout:
         _, low, _, high = inner.box
         low = min(low, 0.1)
         high = max(high, 0.75)
-        nested = any(isinstance(item, _Bracketed) for item in inside)  # brackets around brackets are hardly taller
+        nested = any(
+            isinstance(item, _Bracketed) for item in inside
+        )  # brackets around brackets are only slightly taller
         taller = writer.brackets**0.3 if nested else writer.brackets
         blocks: list[Block] = []
         for number in (opening, closing):
@@ -199,7 +206,7 @@ class _Layout:
         return merge_blocks([blocks[0], inner, last])
 
     def make_script(self, item: Raised, base: Block) -> Block:
-        """An exponent or index at the right of its base."""
+        """Return an exponent or index at the right of its base."""
         writer = self.writer
         dice = self.dice
         _, low, right, high = base.box
@@ -214,7 +221,7 @@ class _Layout:
         return small.transform(scale, x, y)
 
     def make_fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
-        """A bar at the axis, one part centred above it and one below."""
+        """Return a bar at the axis with the numerator centered above and the denominator below."""
         writer = self.writer
         dice = self.dice
         over = self.make_row(_group_brackets(above))
@@ -233,16 +240,16 @@ class _Layout:
         return bar
 
     def make_bar(self, number: int, length: float) -> Block:
-        """That of a fraction."""
+        """Return the bar of a fraction."""
         left, low, right, high = self.boxes[number]
         across = length / max(right - left, 1e-6)
-        up = across**0.5  # a longer bar is drawn with more care
+        up = across**0.5  # longer bars are relatively flatter
         half = up * (high - low) / 2
-        placed = Placed(number, across, up, 0.0, AXIS - up * (low + high) / 2, across)
-        return Block((placed,), (left * across, AXIS - half, right * across, AXIS + half))
+        symbol = Placed(number, across, up, 0.0, AXIS - up * (low + high) / 2, across)
+        return Block((symbol,), (left * across, AXIS - half, right * across, AXIS + half))
 
     def make_root(self, under: Sequence[Token], index: Sequence[Token]) -> Block:
-        """The sign, with a bar over all that is under it, and its index in front."""
+        """Return the sign with a bar over its radicand, and with its index in front."""
         dice = self.dice
         small = self.make_row(_group_brackets(index)) if index else None
         number = next(self.numbers)
@@ -263,14 +270,14 @@ class _Layout:
         return merge_blocks([small.transform(1.0, *shift), sign, inner])
 
     def make_sign(self, number: int, across: float, bottom: float, top: float, end: float) -> Block:
-        """A `√` whose bar goes on to x = `end`."""
+        """Return a `√` whose bar ends at x = `end`."""
         hook = self.fit_symbol(number, bottom, top, across)
         knee = self.knees[number]
         bar = (end - across * knee) / max(self.boxes[number][2] - knee, 0.05)
-        return Block((replace(hook.placed[0], bar=bar),), (hook.box[0], bottom, end, top))
+        return Block((replace(hook.symbols[0], bar=bar),), (hook.box[0], bottom, end, top))
 
     def sample_indents(self, lines: Sequence[Sequence[Token]], blocks: Sequence[Block]) -> list[float]:
-        """Where each line begins."""
+        """Sample where each line begins."""
         writer = self.writer
         dice = self.dice
         free = [0.25 * dice.sample_deviation() for _ in lines]
@@ -280,8 +287,8 @@ class _Layout:
         return [0.3 * shift + columns[0] - column for shift, column in zip(free, columns, strict=True)]
 
     def find_column(self, line: Sequence[Token], block: Block) -> float:
-        """How far from the left the first relation of a line stands; where there is none, the line's first symbol."""
-        place = next((i for i, token in enumerate(line) if isinstance(token, str) and token in RELATIONS), 0)
-        number = min(placed.number for placed in block.placed) + count_symbols(line[:place])
-        found = next(placed for placed in block.placed if placed.number == number)
-        return found.x + found.across * self.boxes[number][0] - block.box[0]
+        """Return the distance from a line's left to its first relation, or else to its first symbol."""
+        index = next((i for i, token in enumerate(line) if isinstance(token, str) and token in RELATIONS), 0)
+        number = min(symbol.number for symbol in block.symbols) + count_symbols(line[:index])
+        symbol = next(symbol for symbol in block.symbols if symbol.number == number)
+        return symbol.x + symbol.across * self.boxes[number][0] - block.box[0]

@@ -1,4 +1,4 @@
-"""What a pen does on its way through the points of a symbol: the shapes of a hand, before they have a place."""
+"""Simulation of the pen: the shapes of a writer's symbols before the layout of the page."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from aggrevated_reader.pages.writers import Writer
 
 _DOTS = frozenset(".,·")
 _TALL = frozenset("<>≤≥≠±÷")
-# Short or straight ones, in which a hand errs less.
+# Short or straight symbols, which a hand writes with smaller errors.
 _STEADY = {"-": 0.5, "―": 0.5, "=": 0.65, "/": 0.6, "+": 0.8, "1": 0.85, "(": 0.85, ")": 0.85, ".": 0.35, "·": 0.35}
-_MIDDLE = np.array([0.3, AXIS])  # around which symbols turn
-_FASTENED = frozenset("ij=÷!±≤≥")  # whose parts do not touch: a lift between them is never forgotten
+_MIDDLE = np.array([0.3, AXIS])  # center of rotations
+_FASTENED = frozenset("ij=÷!±≤≥")  # parts of these never touch, so lifts between them stay
 
 
 @dataclass(frozen=True)
 class Path:
-    """The pen's way over a page."""
+    """The path of the pen over a page."""
 
     points: Array  # [P, 2]
-    owners: Array  # int [P]: the symbol
+    owners: Array  # int [P]: the symbol of each point
     starts: Array  # bool [P]: where a stroke begins
     knees: Array  # [n]: where the bar of a `√` begins
 
     @property
     def count(self) -> int:
-        """Symbols."""
+        """The number of symbols."""
         return len(self.knees)
 
     def compute_boxes(self) -> Array:
-        """[n, 4]: left, bottom, right, top of each symbol."""
+        """Return the box of each symbol, [n, 4]: left, bottom, right, top."""
         first = np.searchsorted(self.owners, np.arange(self.count))
         return np.hstack([np.minimum.reduceat(self.points, first), np.maximum.reduceat(self.points, first)])
 
     def move_symbols(self, places: Array) -> Path:
-        """With each symbol where `layout` puts it."""
+        """Return the path with each symbol transformed by `compute_layout`'s result [n, 5]."""
         across, up, x, y, bar = places[self.owners].T
         beyond = np.where(bar != across, np.maximum(self.points[:, 0] - self.knees[self.owners], 0.0), 0.0)
         moved = across * (self.points[:, 0] - beyond) + bar * beyond + x, up * self.points[:, 1] + y
@@ -50,7 +50,7 @@ class Path:
 
 
 def shape_symbols(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice: BatchedRng) -> Path:
-    """The symbols in that hand, all at the origin."""
+    """Return the path of the symbols in this handwriting, all at the origin."""
     kinds = {label: i for i, label in enumerate(dict.fromkeys(labels))}
     preferred = {label: _sample_own_way(label, hand, draw, dice) for label in kinds}
     drawn = [_sample_instance(label, preferred[label], hand, draw, dice) for label in labels]
@@ -66,32 +66,32 @@ def shape_symbols(labels: Sequence[str], hand: Writer, draw: np.random.Generator
 def _sample_instance(
     label: str, preferred: tuple[Way, Array], hand: Writer, draw: np.random.Generator, dice: BatchedRng
 ) -> tuple[Array, Array]:
-    """(the curve of one symbol [P, 2], where its strokes begin, bool [P])."""
+    """Sample the curve of one symbol [P, 2] and where its strokes begin, bool [P]."""
     way, passed = preferred if dice.sample_bool(hand.faithful) else _sample_own_way(label, hand, draw, dice)
     passed = passed + hand.wobble * _STEADY.get(label, 1.0) * sample_smooth_noise(len(passed), draw)
     curve = way.curve @ passed
     begins = _sample_stroke_starts(way, label, hand, dice)
-    if dice.sample_bool(hand.retraces):  # the pen goes over the symbol once more, not quite where it was
+    if dice.sample_bool(hand.retraces):  # the pen writes over the symbol once more, with a small shift
         curve = np.concatenate([curve, curve + 0.02 * dice.sample_deviation()])
         begins = np.concatenate([begins, begins])
     return curve, begins
 
 
 def _sample_own_way(label: str, hand: Writer, draw: np.random.Generator, dice: BatchedRng) -> tuple[Way, Array]:
-    """A way to write that symbol, and the points that this hand passes when it takes it."""
+    """Sample a way to write a symbol, and the points that the pen of this writer passes on it."""
     way = dice.pick(list_ways(label))
     return way, way.points + hand.own * _STEADY.get(label, 1.0) * sample_smooth_noise(len(way.points), draw)
 
 
 def sample_smooth_noise(count: int, draw: np.random.Generator) -> Array:
-    """[count, 2], of variance 1, neighbours alike: a hand errs smoothly."""
+    """Sample noise [count, 2] of variance 1 that is similar for neighbors, as errors of a hand are."""
     noise = draw.standard_normal((count + 2, 2))
     smooth: Array = (noise[:-2] + noise[1:-1] + noise[2:]) * 0.57735
     return smooth
 
 
 def _sample_stroke_starts(way: Way, label: str, hand: Writer, dice: BatchedRng) -> Array:
-    """Where strokes begin, bool [P]: lifts are forgotten, and strokes come in two pieces."""
+    """Sample where strokes begin, bool [P]: some lifts are left out, and some strokes are broken in two."""
     begins = np.diff(way.strokes, prepend=-1) > 0
     if label not in _FASTENED and way.strokes[-1] and dice.sample_bool(hand.joins):
         begins[1:] = False
@@ -101,7 +101,7 @@ def _sample_stroke_starts(way: Way, label: str, hand: Writer, dice: BatchedRng) 
 
 
 def _apply_waves(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
-    """Every symbol displaced by two waves that belong to its kind, and two that are its own."""
+    """Return the path with each symbol bent by two waves of its kind and two waves of its own."""
     around = path.points - _MIDDLE
     moved = path.points.copy()
     for owners, by in ((kinds[path.owners], hand.own_ripple), (path.owners, hand.ripple)):
@@ -114,13 +114,13 @@ def _apply_waves(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np
 
 
 def _find_stroke_ends(starts: Array) -> tuple[Array, Array]:
-    """(the first, the last point of each stroke)."""
+    """Return the first and the last point of each stroke."""
     firsts = np.flatnonzero(starts)
     return firsts, np.append(firsts[1:], len(starts)) - 1
 
 
 def _round_corners(path: Path, times: int) -> Path:
-    """Every point but the ends of strokes averaged with its neighbours, so many times."""
+    """Return the path with every inner point of strokes averaged with its neighbors, `times` times."""
     points = path.points.copy()
     inner = np.ones(len(path.points), bool)
     inner[np.concatenate(_find_stroke_ends(path.starts))] = False
@@ -131,7 +131,7 @@ def _round_corners(path: Path, times: int) -> Path:
 
 
 def _apply_end_errors(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
-    """Strokes whose ends run on, have hooks, or come too soon."""
+    """Return the path with strokes that run on, have hooks at their ends, or end too soon."""
     points = path.points.copy()
     firsts, lasts = _find_stroke_ends(path.starts)
     has_two_points = lasts > firsts
@@ -149,7 +149,7 @@ def _apply_end_errors(path: Path, steady: Array, hand: Writer, draw: np.random.G
 
 
 def _apply_size_and_slant(path: Path, labels: Sequence[str], hand: Writer, draw: np.random.Generator) -> Path:
-    """Every symbol leaning, turned, stretched and as large as the hand makes its kind."""
+    """Return the path with each symbol slanted, rotated, stretched and scaled."""
     n = path.count
     sizes = np.array([_get_size(label, hand) for label in labels]) * np.exp(hand.uneven * draw.standard_normal(n))
     wide, tall = np.exp(hand.stretch * draw.standard_normal((2, n))) * sizes

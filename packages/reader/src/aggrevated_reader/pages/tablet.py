@@ -1,4 +1,4 @@
-"""What a tablet makes of the pen's way: points at its own pace, trembling, on its grid."""
+"""Simulation of the tablet: points of the pen's path at the tablet's rate, with tremor, on its grid."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from aggrevated.parsing.pages.page import Strokes
 from aggrevated_reader.pages.pen import Path, sample_smooth_noise
 from aggrevated_reader.pages.writers import Writer
 
-FEWEST = 5  # points of a stroke
+FEWEST = 5  # minimum number of points of a stroke
 
 
 def sample_as_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Strokes, ...]:
-    """The strokes of each symbol in pixels, y downwards, a digit's height from the corner."""
+    """Sample the strokes of each symbol in pixels, y downwards, one digit's height from the corner."""
     points, counts = _resample_path(path, hand, draw)
     points += hand.tremor * sample_smooth_noise(len(points), draw)
     if hand.grid:
@@ -28,11 +28,11 @@ def sample_as_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tup
 
 
 def _resample_path(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Array, Array]:
-    """(points of the path, about a step from each other, [M, 2]; how many of them each stroke has, [strokes])."""
+    """Return points about one step apart [M, 2], and the number of points of each stroke."""
     points = path.points
     firsts = np.flatnonzero(path.starts)
     steps = np.hypot(*np.diff(points, axis=0, prepend=points[:1]).T)
-    steps[firsts] = 1.0  # a lift is as long as a digit, so that no point falls between two strokes
+    steps[firsts] = 1.0  # a lift is as long as a digit, so that no point lies between two strokes
     along = np.cumsum(steps)
     lengths = along[np.append(firsts[1:], len(points)) - 1] - along[firsts]
     counts = np.maximum(np.rint(lengths / hand.step).astype(np.int64) + 1, FEWEST)

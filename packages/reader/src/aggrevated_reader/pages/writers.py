@@ -1,4 +1,4 @@
-"""People who write, and how: what one of them does in the same way all over a page."""
+"""Random writers: everything that one writer does in the same way on a whole page."""
 
 from __future__ import annotations
 
@@ -9,61 +9,61 @@ from aggrevated_reader.pages.batched_rng import BatchedRng
 
 @dataclass(frozen=True)
 class Writer:
-    """A hand, a pen and a tablet. Lengths are in heights of a digit, angles are slopes, the rest are shares."""
+    """Style of a hand, a pen and a tablet; lengths are in heights of a digit, angles are slopes."""
 
     # shapes
     slant: float  # Δx / Δy: positive leans to the right
-    aspect: float  # width over the way's width
-    own: float  # how far the points of a symbol are from those of the way, always in the same direction
-    own_ripple: float  # the same of a smooth field that bends the whole symbol
-    wobble: float  # what changes of the points from instance to instance
-    ripple: float  # what changes of the field
-    turn: float  # of symbols, from instance to instance, in radians
-    stretch: float  # of symbols' widths and heights, from instance to instance
-    faithful: float  # how often the preferred way is taken
+    aspect: float  # width relative to the way's width
+    own: float  # deviation of a symbol's points from the way, equal in all instances
+    own_ripple: float  # deviation by a smooth field that bends the whole symbol, equal in all instances
+    wobble: float  # deviation of the points, different in each instance
+    ripple: float  # deviation by the field, different in each instance
+    turn: float  # rotation of each instance in radians
+    stretch: float  # stretching of each instance's width and height
+    faithful: float  # probability of the preferred way
     # the pen
-    rounding: int  # how often the path is averaged with its neighbours: a quick pen cuts corners
-    overshoot: float  # how far strokes go on beyond their end
-    hooks: float  # of ends that have one, as the pen comes down or leaves
-    hook: float  # length
-    early_lifts: float  # of strokes that end too soon
-    joins: float  # of lifts that are forgotten
-    breaks: float  # of symbols with a stroke in two pieces
-    retraces: float  # of symbols with a stroke that is drawn again
+    rounding: int  # rounds of averaging points with their neighbors: a quick pen cuts corners
+    overshoot: float  # how far strokes continue beyond their end
+    hooks: float  # share of ends with a hook
+    hook: float  # length of hooks
+    early_lifts: float  # share of strokes that end too soon
+    joins: float  # share of symbols whose lifts are left out
+    breaks: float  # share of symbols with a stroke in two pieces
+    retraces: float  # share of symbols that are drawn twice
     # sizes
     letters: float
     capitals: float
     operators: float
-    inequalities: float  # and other tall signs, over operators
-    brackets: float  # height over what is inside
+    inequalities: float  # and other tall signs, relative to operators
+    brackets: float  # height relative to the content
     dots: float
-    uneven: float  # sizes from symbol to symbol
+    uneven: float  # variation of sizes from symbol to symbol
     # places
     spacing: float
-    airy: float  # spacing around operators over the other
-    parted: float  # spacing around relations over that around operators
-    irregular: float  # spacing, from gap to gap
+    airy: float  # spacing around operators relative to `spacing`
+    parted: float  # spacing around relations relative to that around operators
+    irregular: float  # variation of spacing from gap to gap
     slope: float  # of the baseline
     drift: float  # of the baseline, from symbol to symbol
-    axis: float  # height of operators' middles over the baseline
-    exponents: float  # size of what is raised
-    raised: float  # height over the base's top at which it stands
-    parts: float  # size of what is above and below a bar
-    bars: float  # length of a bar over that of the longer side
-    apart: float  # from a bar to what is above and below
-    leading: float  # between lines
-    aligned: bool  # relations of all lines below each other
+    axis: float  # height of operators' middles above the baseline
+    exponents: float  # size of exponents and indices
+    raised: float  # height of exponents above the base's top
+    parts: float  # size of numerators and denominators
+    bars: float  # length of a bar relative to the longer side
+    apart: float  # gap between a bar and its numerator or denominator
+    leading: float  # gap between lines
+    aligned: bool  # whether the relations of all lines are aligned
     # the tablet
     size: float  # pixels of a digit's height
-    step: float  # between two points
-    uneven_steps: float  # of a step
+    step: float  # distance between two points
+    uneven_steps: float  # variation of a step
     tremor: float
-    grid: float  # to which points are rounded
+    grid: float  # grid that points are rounded to; 0 for none
 
 
 def sample_writer(dice: BatchedRng) -> Writer:
-    """One of very many."""
-    haste = dice.sample_fraction()  # a hasty hand is less exact in everything
+    """Sample a writer."""
+    haste = dice.sample_fraction()  # a hasty hand is less exact everywhere
     neat = 1.6 - haste
     size = dice.uniform(30, 110)
     return Writer(
@@ -114,6 +114,6 @@ def sample_writer(dice: BatchedRng) -> Writer:
 
 
 def _sample_factor(dice: BatchedRng, by: float) -> float:
-    """Around 1, as often half as double."""
+    """Sample a factor around 1; half and double are equally likely."""
     spread = by * dice.sample_deviation()
     return 1.0 + spread if spread > 0 else 1.0 / (1.0 - spread)

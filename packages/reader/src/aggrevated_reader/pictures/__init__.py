@@ -1,1 +1,1 @@
-"""From pictures and pen strokes to a page: ink told from paper, joined to symbols, put in reading order."""
+"""Conversion of pictures and pen strokes to pages: separate ink from paper, group symbols, and sort them."""

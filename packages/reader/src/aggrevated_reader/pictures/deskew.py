@@ -1,4 +1,4 @@
-"""Writing that runs up or down the page, made level: by the tilt at which its lines are sharpest."""
+"""Leveling of handwriting that is tilted, by the tilt at which its lines are sharpest."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,18 @@ from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated_reader.pictures.symbol_grouping import compute_median_symbol_size
 
-MOST = 35.0  # degrees either way
-LEAST = 5.0  # degrees: a hand's own slope is left to it
-FEWEST = 5  # parts: fewer have no direction
-LONG = 3.5  # symbols that lines are long, at least
-CLEARER = 1.25  # how much sharper than the level page the turned one must be
-BINS = 4.0  # in a symbol's height
-POINTS = 3_000
-WIDEST = 500.0  # symbols that a page is wide: what is wider is dust
+MOST = 35.0  # maximum tilt in degrees, in both directions
+LEAST = 5.0  # minimum tilt in degrees: smaller slopes belong to the handwriting
+FEWEST = 5  # minimum number of parts
+LONG = 3.5  # minimum length of lines in symbols
+CLEARER = 1.25  # minimum ratio of the sharpness at the tilt to that of the level page
+BINS = 4.0  # per height of a symbol
+POINTS = 3_000  # maximum number of points
+WIDEST = 500.0  # maximum width of a page in symbols: wider ones have dust
 
 
 def estimate_tilt(parts: Sequence[Strokes]) -> float:
-    """By how many degrees the lines of writing go down to the right; 0 if nearly level, or too short to tell."""
+    """Return by how many degrees the lines go down to the right; 0 if nearly level or too short to decide."""
     if len(parts) < FEWEST:
         return 0.0
     points = np.concatenate([stroke for part in parts for stroke in part]) / compute_median_symbol_size(parts)
@@ -38,19 +38,19 @@ def estimate_tilt(parts: Sequence[Strokes]) -> float:
 
 
 def make_deskew_matrix(tilt: float) -> Array:
-    """The matrix [2, 2] that takes points of a page with that tilt in degrees to a level one, as points @ matrix.T."""
+    """Return the matrix [2, 2] that levels a page with that tilt in degrees, as points @ matrix.T."""
     c = np.cos(np.radians(tilt))
     s = np.sin(np.radians(tilt))
     return np.array([[c, s], [-s, c]])
 
 
 def rotate_strokes(parts: Sequence[Strokes], turn: Array) -> list[Strokes]:
-    """The strokes, turned about the origin."""
+    """Return the strokes, rotated about the origin by a matrix [2, 2]."""
     return [tuple(stroke @ turn.T for stroke in part) for part in parts]
 
 
 def _measure_sharpness(points: Array, tilt: float) -> float:
-    """How unevenly the ink falls on lines of that tilt."""
+    """Return how unevenly the ink falls on lines of that tilt in degrees."""
     angle = np.radians(tilt)
     down = (points[:, 1] * np.cos(angle) - points[:, 0] * np.sin(angle)) * BINS
     counts = np.bincount((down - down.min()).astype(np.int64))

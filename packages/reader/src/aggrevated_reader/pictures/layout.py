@@ -1,8 +1,8 @@
-"""Reading order in two dimensions: what stands under a root, above and below a bar, then lines, then scripts.
+"""Reading order in two dimensions: radicands of roots, numerators and denominators, then lines, then scripts.
 
-The order is that of MathML: index, root sign, radicand; numerator, bar, denominator; base, index, exponent. Lines go
-from top to bottom, each from left to right; columns one after the other. All lengths are in units of `unit_of`, about
-one symbol's size.
+The order is that of MathML: index, root sign, radicand; numerator, bar, denominator; base, index, exponent.
+Lines go from top to bottom, each from left to right, and columns follow one another. All lengths are in units
+of `compute_median_symbol_size`, about the size of a symbol.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from aggrevated.parsing.pages.page import Strokes, compute_boxes
 from aggrevated_reader.pictures.symbol_grouping import compute_median_symbol_size
 
 # Tuned on the writers of CROHME's training data and on generated hands.
-FLAT = 0.4  # the height of a bar in widths, at most
-CLOSE = 0.9  # from a fraction's bar to the nearest ink above and below, at most; LOOSE for one as wide as WIDE
+FLAT = 0.4  # maximum height of a bar in widths
+CLOSE = 0.9  # maximum gap between a fraction's bar and the nearest ink; LOOSE for a bar as wide as WIDE
 LOOSE = 1.1
 WIDE = 1.2
-STACKED = 0.3  # between what stands above each other in one numerator, at most
-STEP = 0.9  # how badly a symbol may fit to a line's end and still go on with it
-SHARED = 0.3  # of the shorter of two lines that are one may stand above or below the other
-MEETING = 1.5  # how badly two lines that are one may fit where they meet
-LOCAL = 3  # symbols at the end of a line that say where it has got to
-GUTTER = 4.0  # between columns, at least
-COLUMNS = 12  # gaps that are looked at
+STACKED = 0.3  # maximum vertical gap between the blocks of one numerator
+STEP = 0.9  # maximum misfit of a symbol that continues a line
+SHARED = 0.3  # maximum overlap of two parts of a line, as a share of the shorter one
+MEETING = 1.5  # maximum misfit of two parts of a line where they meet
+LOCAL = 3  # symbols at the end of a line that decide whether another symbol continues it
+GUTTER = 4.0  # minimum gap between columns
+COLUMNS = 12  # gaps that are examined
 
 
 def sort_reading_order(ink: Sequence[Strokes]) -> list[int]:
-    """The places of the symbols as they are read."""
+    """Return the indices of the symbols in reading order."""
     return [symbol for line in find_lines(ink) for symbol in line]
 
 
 def find_lines(ink: Sequence[Strokes]) -> list[list[int]]:
-    """The places of the symbols of each line, as they are read; column by column, in each from top to bottom."""
+    """Return the indices of each line's symbols in reading order, column by column, from top to bottom."""
     return [line for column in find_columns(ink) for line in column]
 
 
 def find_columns(ink: Sequence[Strokes]) -> list[list[list[int]]]:
-    """The lines of each column, as places of symbols."""
+    """Return the lines of each column, as indices of symbols."""
     if not ink:
         return []
     boxes = compute_boxes([np.concatenate(strokes) for strokes in ink]) / compute_median_symbol_size(ink)
@@ -53,14 +53,14 @@ def find_columns(ink: Sequence[Strokes]) -> list[list[list[int]]]:
 
 @dataclass(frozen=True)
 class _Block:
-    """What is read as one: a symbol, a fraction, a root with all that is under it."""
+    """Unit of reading: a symbol, a fraction, or a root with its radicand."""
 
-    members: tuple[int, ...]  # places of symbols, in reading order
+    members: tuple[int, ...]  # indices of symbols, in reading order
     left: float
     top: float
     right: float
     bottom: float
-    axis: float = float("nan")  # the height of a fraction's bar, where that is what lies on the line
+    axis: float = float("nan")  # y of a fraction's bar, which is the fraction's middle
 
     @property
     def across(self) -> float:
@@ -84,7 +84,7 @@ def _list_members(blocks: Sequence[_Block]) -> tuple[int, ...]:
 
 
 def _merge_blocks(blocks: Sequence[_Block], members: Sequence[_Block], axis: float) -> _Block:
-    """One block of `blocks`, whose members are read in the order of `members`."""
+    """Return one block around `blocks`, whose symbols are read in the order of `members`."""
     left = min(b.left for b in blocks)
     top = min(b.top for b in blocks)
     right = max(b.right for b in blocks)
@@ -93,7 +93,7 @@ def _merge_blocks(blocks: Sequence[_Block], members: Sequence[_Block], axis: flo
 
 
 def _read(blocks: list[_Block]) -> list[_Block]:
-    """The blocks of a part, such as a numerator, in reading order."""
+    """Return the blocks of a part, such as a numerator, in reading order."""
     return [block for line in _split_lines(blocks) for block in line]
 
 
@@ -101,7 +101,7 @@ def _read(blocks: list[_Block]) -> list[_Block]:
 
 
 def _merge_roots(blocks: list[_Block]) -> list[_Block]:
-    """The blocks with every root and what is under it as one."""
+    """Return the blocks with every root and its radicand merged."""
     for root in sorted(blocks, key=lambda block: block.width * block.height):
         under = [b for b in blocks if b is not root and _is_inside(b, root)]
         if under:
@@ -111,7 +111,7 @@ def _merge_roots(blocks: list[_Block]) -> list[_Block]:
 
 
 def _is_inside(block: _Block, root: _Block) -> bool:
-    """Whether most of the block lies within the root's box, and does not begin at its very left, where its tick is."""
+    """Return whether most of the block lies in the root's box, to the right of the root's tick."""
     across = min(block.right, root.right) - max(block.left, root.left)
     down = min(block.bottom, root.bottom) - max(block.top, root.top)
     enough = across > 0.8 * block.width and down > 0.7 * block.height and block.width < 0.8 * root.width
@@ -119,7 +119,7 @@ def _is_inside(block: _Block, root: _Block) -> bool:
 
 
 def _merge_fractions(blocks: list[_Block]) -> list[_Block]:
-    """The blocks with every fraction as one; inner fractions have shorter bars."""
+    """Return the blocks with every fraction merged; inner fractions have shorter bars."""
     for bar in sorted(blocks, key=lambda block: block.width):
         if bar.height > FLAT * bar.width or bar not in blocks:
             continue
@@ -127,33 +127,33 @@ def _merge_fractions(blocks: list[_Block]) -> list[_Block]:
         below = _stack(blocks, bar, lambda block, axis: block.top - axis)
         if above and below:
             whole = _merge_blocks([*above, bar, *below], [*_read(above), bar, *_read(below)], bar.middle)
-            gone = {*above, *below}
-            blocks = [whole if b is bar else b for b in blocks if b not in gone]
+            merged = {*above, *below}
+            blocks = [whole if b is bar else b for b in blocks if b not in merged]
     return blocks
 
 
 def _stack(blocks: list[_Block], bar: _Block, gap: Callable[[_Block, float], float]) -> list[_Block]:
-    """What stands above the bar, or below it, by the `gap` to a height; nothing beyond a longer bar."""
-    over = [b for b in blocks if b is not bar and _is_over(b, bar) and gap(b, bar.middle) > -0.35 * b.height]
-    ends = [gap(b, bar.middle) for b in over if b.height <= FLAT * b.width and b.width > bar.width]
-    over = [b for b in over if gap(b, bar.middle) < min(ends, default=np.inf)]
+    """Return the blocks above or below the bar, by the `gap` to a height, and not beyond a longer bar."""
+    candidates = [b for b in blocks if b is not bar and _is_over(b, bar) and gap(b, bar.middle) > -0.35 * b.height]
+    ends = [gap(b, bar.middle) for b in candidates if b.height <= FLAT * b.width and b.width > bar.width]
+    candidates = [b for b in candidates if gap(b, bar.middle) < min(ends, default=np.inf)]
     reach = CLOSE if bar.width < WIDE else LOOSE
-    stack = [b for b in over if gap(b, bar.middle) < reach]
+    stack = [b for b in candidates if gap(b, bar.middle) < reach]
     grown = bool(stack)
     while grown:
-        more = [b for b in over if b not in stack and any(_measure_gap(b, other) < STACKED for other in stack)]
+        more = [b for b in candidates if b not in stack and any(_measure_gap(b, other) < STACKED for other in stack)]
         stack = stack + more
         grown = bool(more)
     return stack
 
 
 def _is_over(block: _Block, bar: _Block) -> bool:
-    """Whether the block stands above or below the bar, not beside it."""
+    """Return whether the block stands above or below the bar."""
     return bar.left - 0.2 < block.across < bar.right + 0.2 and abs(block.middle - bar.middle) > 0.1
 
 
 def _measure_gap(a: _Block, b: _Block) -> float:
-    """The gap between two blocks down the page; negative where they stand side by side."""
+    """Return the vertical gap between two blocks; negative if they overlap vertically."""
     return max(a.top, b.top) - min(a.bottom, b.bottom)
 
 
@@ -161,9 +161,9 @@ def _measure_gap(a: _Block, b: _Block) -> float:
 
 
 def _split_columns(blocks: list[_Block], most: int = COLUMNS) -> list[list[_Block]]:
-    """The blocks of each column: what stands on either side of a wide gap from top to bottom, in several lines each.
+    """Return the blocks of each column; columns have a wide gap between them and several lines each.
 
-    Only the first few gaps are looked at, which is all that a page has.
+    At most `most` gaps are examined, which is enough for real pages.
     """
     ordered = sorted(blocks, key=lambda block: block.left)
     right = np.maximum.accumulate([block.right for block in ordered])
@@ -177,7 +177,7 @@ def _split_columns(blocks: list[_Block], most: int = COLUMNS) -> list[list[_Bloc
 
 
 def _split_lines(blocks: list[_Block]) -> list[list[_Block]]:
-    """The blocks of each line, as they are read."""
+    """Return the blocks of each line in reading order."""
     lines: list[list[_Block]] = []
     for block in sorted(blocks, key=lambda block: block.across):
         misfits = [min(_measure_misfit(block, end) for end in line[-LOCAL:]) for line in lines]
@@ -192,17 +192,17 @@ def _split_lines(blocks: list[_Block]) -> list[list[_Block]]:
 
 
 def _merge_lines(lines: list[list[_Block]]) -> list[list[_Block]]:
-    """The lines, where those that fill each other's gaps are one: exponents and what they stand at."""
+    """Return the lines with those merged that fill each other's gaps, as exponents and their bases do."""
     for upper in range(len(lines)):
         for lower in range(upper):
             if _is_one_line(lines[upper], lines[lower]):
-                rest = [line for place, line in enumerate(lines) if place not in (upper, lower)]
+                rest = [line for index, line in enumerate(lines) if index not in (upper, lower)]
                 return _merge_lines([*rest, sorted(lines[lower] + lines[upper], key=lambda block: block.across)])
     return lines
 
 
 def _is_one_line(a: list[_Block], b: list[_Block]) -> bool:
-    """Whether hardly anything of the two lines stands above each other, and they are close where they meet."""
+    """Return whether two lines hardly overlap horizontally and are close where they meet."""
     shared = sum(max(min(x.right, y.right) - max(x.left, y.left), 0.0) for x in a for y in b)
     if shared > SHARED * min(sum(x.width for x in a), sum(y.width for y in b)):
         return False
@@ -211,7 +211,7 @@ def _is_one_line(a: list[_Block], b: list[_Block]) -> bool:
 
 
 def _sort_line(line: list[_Block]) -> list[_Block]:
-    """The blocks of a line as they are read: what stands above another comes after it, as exponents do."""
+    """Return the blocks of a line in reading order; a block above another comes after it, as exponents do."""
     line = sorted(line, key=lambda block: block.across)
     for place in range(1, len(line)):
         left, right = line[place - 1 : place + 1]
@@ -222,12 +222,12 @@ def _sort_line(line: list[_Block]) -> list[_Block]:
 
 
 def _measure_misfit(block: _Block, end: _Block) -> float:
-    """How badly a block goes on from the end of a line: by how far their middles and their edges are apart."""
+    """Return how badly a block continues a line's end, from the gaps between their middles and edges."""
     return abs(block.middle - end.middle) / 2 + 1.5 * max(_measure_gap(block, end), 0.0)
 
 
 def _estimate_slope(lines: list[list[_Block]]) -> float:
-    """How far all lines together go down for each step to the right: their least-squares slope."""
+    """Return the common downward slope of all lines, by least squares."""
     middles = [np.array([[b.across, b.middle] for b in line]) for line in lines]
     across, down = np.concatenate([middle - middle.mean(axis=0) for middle in middles]).T
     return float(across @ down) / max(float(across @ across), 1e-9)

@@ -1,4 +1,4 @@
-"""A sheet of paper on a darker table: found by its light and its four sides, cut out and laid flat."""
+"""Cropping of a sheet of paper on a darker table: find its four corners and rectify it."""
 
 import numpy as np
 from PIL import Image
@@ -6,25 +6,25 @@ from PIL import Image
 from aggrevated.core.arrays import Array
 from aggrevated_reader.pictures.thresholds import compute_otsu_threshold
 
-SMALL = 200  # pixels of the longer side in which the sheet is looked for
-SHARES = 0.12, 0.97  # of the picture that a sheet takes
-AROUND = 0.5  # of a side of the picture that is table, at least, on SIDES of the four
+SMALL = 200  # pixels of the longer side in which the sheet is searched
+SHARES = 0.12, 0.97  # minimum and maximum share of the picture that is sheet
+AROUND = 0.5  # minimum share of table on at least SIDES of the four sides of the picture
 SIDES = 3
-DARKER = 0.55  # of the paper's light that a table has, at most: what is lighter is paper in a shadow
-SQUARE = 0.9  # of the quadrangle of its corners that a sheet fills, at least
-EDGE = 0.015  # of the sheet that is left out at each side: its edge is no ink
+DARKER = 0.55  # maximum lightness of a table relative to the paper: lighter regions are paper in a shadow
+SQUARE = 0.9  # minimum share of its corners' quadrangle that a sheet fills
+EDGE = 0.015  # share of the sheet that is cropped at each side, because its edge is not ink
 
 
 def flatten_sheet(grey: Image.Image) -> tuple[Image.Image, Array]:
-    """The sheet in the picture as if seen from above, and the matrix [3, 3] from its pixels to the picture's.
+    """Return the sheet as if seen from above, and the matrix [3, 3] from its pixels to the picture's.
 
-    Where there is no table around a sheet, the picture as it is.
+    Without a table around a sheet, the picture and the identity are returned.
     """
     corners = _find_corners(grey)
     if corners is None:
         return grey, np.eye(3)
-    centre = corners.mean(axis=0)
-    corners = corners + (centre - corners) * 2 * EDGE
+    center = corners.mean(axis=0)
+    corners = corners + (center - corners) * 2 * EDGE
     sides = np.hypot(*(np.roll(corners, -1, axis=0) - corners).T)
     width = round(max(sides[0], sides[2]))
     height = round(max(sides[1], sides[3]))
@@ -36,7 +36,7 @@ def flatten_sheet(grey: Image.Image) -> tuple[Image.Image, Array]:
 
 
 def _find_corners(grey: Image.Image) -> Array | None:
-    """The sheet's corners [4, 2] in pixels, clockwise from the top left; None if there is no table around one."""
+    """Return the sheet's corners [4, 2] in pixels, clockwise from the top left, or None without a table."""
     from scipy import ndimage
 
     factor = max(1, -(-max(grey.size) // SMALL))
@@ -51,8 +51,8 @@ def _find_corners(grey: Image.Image) -> Array | None:
         return None
     table = [1 - side.mean() for side in (sheet[0], sheet[-1], sheet[:, 0], sheet[:, -1])]
     y, x = np.nonzero(sheet)
-    places = [np.argmin(x + y), np.argmax(x - y), np.argmax(x + y), np.argmin(x - y)]
-    corners = np.stack([x[places], y[places]], axis=1).astype(float)
+    indices = [np.argmin(x + y), np.argmax(x - y), np.argmax(x + y), np.argmin(x - y)]
+    corners = np.stack([x[indices], y[indices]], axis=1).astype(float)
     if (
         sum(side > AROUND for side in table) < SIDES
         or min(table) < AROUND / 3
@@ -64,13 +64,13 @@ def _find_corners(grey: Image.Image) -> Array | None:
 
 
 def _compute_area(corners: Array) -> float:
-    """Of a polygon [n, 2]: the shoelace formula."""
+    """Return the area of a polygon [n, 2] by the shoelace formula."""
     x, y = corners.T
     return float(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2)
 
 
 def _compute_homography(start: Array, end: Array) -> Array:
-    """The matrix [3, 3] that takes four points [4, 2] to four others."""
+    """Return the matrix [3, 3] that maps four points [4, 2] to four others."""
     rows = []
     values = []
     for (x, y), (u, v) in zip(start, end, strict=True):

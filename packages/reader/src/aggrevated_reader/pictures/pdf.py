@@ -1,4 +1,4 @@
-"""The first page of a PDF as a picture, drawn by PDFium in a process of its own: what it does there has an end."""
+"""Rendering of the first page of a PDF by PDFium, in a process with limits on time and memory."""
 
 import io
 import subprocess
@@ -8,10 +8,10 @@ from PIL import Image
 
 from aggrevated.core.errors import DataError, UsageError
 
-SECONDS = 10  # for the whole of it
-MEMORY = 1 << 30  # bytes of addresses beyond what the interpreter takes
+SECONDS = 10  # of wall-clock time and of CPU time
+MEMORY = 1 << 30  # bytes of address space beyond the interpreter's
 
-# PDFium is built without JavaScript. What it draws leaves as grey bytes, after "width height".
+# PDFium is built without JavaScript. The child prints "width height " and the gray bytes.
 CHILD = f"""
 import sys
 try:
@@ -35,9 +35,14 @@ sys.stdout.buffer.write(b"%d %d " % grey.size + grey.tobytes())
 
 
 def render_first_page(data: bytes, longest: int) -> Image.Image:
-    """The first page in shades of grey, its longer side at most `longest` pixels."""
+    """Return the first page in grayscale, its longer side at most `longest` pixels.
+
+    Raises:
+        DataError: The page cannot be rendered, or not within the limits.
+        UsageError: pypdfium2 is not installed.
+    """
     try:
-        done = subprocess.run(  # -P: nothing is imported from the folder that it is started in, which is anybody's
+        done = subprocess.run(  # -P: import nothing from the current folder, which is untrusted
             [sys.executable, "-P", "-c", CHILD, str(longest)],
             input=data,
             stdout=subprocess.PIPE,

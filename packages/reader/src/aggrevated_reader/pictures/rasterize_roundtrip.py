@@ -1,6 +1,6 @@
-"""Strokes of a pen as they come back from a picture of them: drawn, blurred, told from the paper, thinned, traced.
+"""Simulation of photographed pen strokes: drawn, blurred, binarized, thinned and traced.
 
-For training: what a policy learns from is then ink as `read_image` gives it.
+Training pages then have ink as `read_image` extracts it.
 """
 
 from dataclasses import dataclass, replace
@@ -15,21 +15,21 @@ from aggrevated_reader.pictures.thinning import skeletonize
 from aggrevated_reader.pictures.thresholds import compute_ink_mask
 from aggrevated_reader.pictures.tracing import trace_strokes
 
-SIZES = 40.0, 80.0  # pixels that a symbol is large
-PENS = 1.0, 9.0  # pixels that a line is wide; from 1 to 3 is as likely as from 3 to 9
-BLURS = 0.0, 1.2  # pixels, to each side
-NOISE = 0.06  # of the contrast between ink and paper, standard deviation at most
-WIDEST = 6.0  # pixels: with a wider pen all is drawn smaller, as a picture of it would be shrunk
-LARGEST = 800.0  # pixels of the largest symbol
-FINE = 2  # pixels of the drawing for one of the picture: its edges are antialiased
-ROW = 1_500  # pixels, after which another row of symbols begins
+SIZES = 40.0, 80.0  # size of a symbol in pixels
+PENS = 1.0, 9.0  # width of lines in pixels; 1 to 3 is as likely as 3 to 9
+BLURS = 0.0, 1.2  # radius in pixels
+NOISE = 0.06  # maximum standard deviation, relative to the contrast between ink and paper
+WIDEST = 6.0  # pixels: with a wider pen the page is drawn smaller, as a picture of it would be shrunk
+LARGEST = 800.0  # maximum size of a symbol in pixels
+FINE = 2  # pixels of the drawing for one of the picture, for antialiasing
+ROW = 1_500  # width of a row of symbols in pixels
 
 
 def rasterize_and_trace(page: Page, generator: np.random.Generator) -> Page:
-    """The page with the ink of each symbol as it would be read from a picture, where it stands.
+    """Return the page with the ink of each symbol as if read from a picture.
 
-    Size, pen, blur and noise are drawn at random for the page. Each symbol is pictured alone: what touches its
-    neighbours on the page stays its own.
+    Size, pen, blur and noise are random for the page. Each symbol is drawn alone, so that symbols that touch
+    on the page stay separate.
     """
     if not len(page):
         return page
@@ -39,10 +39,10 @@ def rasterize_and_trace(page: Page, generator: np.random.Generator) -> Page:
     sheet = _Sheet.of(
         page, min(size / compute_median_symbol_size(page.ink), LARGEST / max(largest, 1e-9)), int(min(pen, WIDEST)) + 4
     )
-    line = skeletonize(_simulate_photograph(sheet.render(min(pen, WIDEST)), generator))
-    seen = np.unique(sheet.owners[line])
-    ink = list(page.ink)  # of what is too faint to be seen, the ink that it had
-    for number, strokes in zip(seen, trace_strokes(line, sheet.owners, seen), strict=True):
+    skeleton = skeletonize(_simulate_photograph(sheet.render(min(pen, WIDEST)), generator))
+    visible = np.unique(sheet.owners[skeleton])
+    ink = list(page.ink)  # symbols that are too faint keep their ink
+    for number, strokes in zip(visible, trace_strokes(skeleton, sheet.owners, visible), strict=True):
         if number:
             ink[number - 1] = sheet.to_page_coordinates(number - 1, strokes)
     return replace(page, ink=tuple(ink))
@@ -50,12 +50,12 @@ def rasterize_and_trace(page: Page, generator: np.random.Generator) -> Page:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """The symbols of a page beside each other, none touching another, in pixels."""
+    """Symbols of a page next to each other, without contact, in pixels."""
 
     ink: tuple[Strokes, ...]
-    scale: float  # pixels for a unit of the page
-    shifts: Array  # [n, 2] pixels that each symbol was moved by
-    owners: Array  # int [height, width]: the number of the symbol that a pixel belongs to, from 1
+    scale: float  # pixels per unit of the page
+    shifts: Array  # [n, 2]: shift of each symbol in pixels
+    owners: Array  # int [height, width]: number of the symbol of each pixel, from 1
 
     @classmethod
     def of(cls, page: Page, scale: float, margin: int) -> "_Sheet":
@@ -82,11 +82,11 @@ class _Sheet:
         return cls(ink, scale, shifts, owners)
 
     def to_page_coordinates(self, symbol: int, strokes: Strokes) -> Strokes:
-        """Strokes of that symbol in the page's own coordinates."""
+        """Return strokes of a symbol in the page's own coordinates."""
         return tuple((stroke - self.shifts[symbol]) / self.scale for stroke in strokes)
 
     def render(self, pen: float) -> Image.Image:
-        """White ink on black, lines `pen` pixels wide."""
+        """Return a picture of white ink on black, with lines `pen` pixels wide."""
         height, width = self.owners.shape
         picture = Image.new("L", (width * FINE, height * FINE))
         draw = ImageDraw.Draw(picture)
@@ -96,23 +96,23 @@ class _Sheet:
 
 
 def _draw_line(draw: ImageDraw.ImageDraw, stroke: Array, pen: float) -> None:
-    """One stroke with round ends and joints."""
+    """Draw one stroke with round ends and joints."""
     points = list(map(tuple, stroke.tolist()))
     if len(points) > 1:
         draw.line(points, 255, max(round(pen), 1))
     if pen < 3 and len(points) > 1:
         return
-    far = np.zeros(len(points), bool)  # a joint at every half of a pen's width
+    has_joint = np.zeros(len(points), bool)  # one joint for each half of a pen's width
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(stroke, axis=0).T))]) // (pen / 2)
-    far[0] = True
-    far[1:] = np.diff(along) > 0
-    far[-1] = True
-    for x, y in stroke[far].tolist():
+    has_joint[0] = True
+    has_joint[1:] = np.diff(along) > 0
+    has_joint[-1] = True
+    for x, y in stroke[has_joint].tolist():
         draw.ellipse((x - pen / 2 + 0.5, y - pen / 2 + 0.5, x + pen / 2 - 0.5, y + pen / 2 - 0.5), 255)
 
 
 def _simulate_photograph(picture: Image.Image, generator: np.random.Generator) -> Array:
-    """Where a photograph of the picture shows ink, bool [height, width]: with blur and noise."""
+    """Return where a photograph with blur and noise has ink, bool [height, width]."""
     blurred = np.asarray(picture.filter(ImageFilter.BoxBlur(float(generator.uniform(*BLURS)))), np.float32)
     contrast = float(np.median(blurred[blurred > blurred.max() / 2]))  # thin lines fade more than thick ones
     noise = generator.standard_normal(blurred.shape, np.float32) * np.float32(generator.uniform(0, NOISE) * contrast)

@@ -1,4 +1,4 @@
-"""Ruled and squared paper, margins and frames: long straight lines, found and taken away, strokes across them kept."""
+"""Removal of the lines of ruled and squared paper, margins and frames; strokes across them stay."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 
-RUN = 1 / 25  # of the page's width: a line shows in runs of ink at least as long
-SHORTEST = 30  # pixels of a run
-PIECE = 0.15  # of the page's width that a piece of a line has, at least
-FULL = 0.5  # of the page's width that a line covers at least
-MANY = 3  # lines that make a ruled page
-BORDER = 4  # pixels from the page's border at which a single line ends, on both sides, if it is no fraction's bar
-DARKER = 1.25  # how much darker than a line the pen is, if the shades tell them apart
-SMALL = 0.35  # of the usual size of pieces: what is smaller may be a rest
+RUN = 1 / 25  # minimum length of a run of a line, as a share of the page's width
+SHORTEST = 30  # minimum length of a run in pixels
+PIECE = 0.15  # minimum length of a piece of a line, as a share of the page's width
+FULL = 0.5  # minimum coverage of a line, as a share of the page's width
+MANY = 3  # minimum number of lines of a ruled page
+BORDER = 4  # pixels within which a single line reaches both borders; shorter ones may be bars of fractions
+DARKER = 1.25  # minimum ratio of the pen's depth to a line's, from which on depth separates them
+SMALL = 0.35  # maximum size of a remnant, relative to the 75th percentile of pieces
 END = 15  # pixels of a line's end that may be left over
-GAP = 12  # pixels of a line between two strokes that are one stroke
-POINTS = 20_000  # of the ink at most, that the tilt is found from
-TILTS = 35.0  # degrees either way
-SHARP = 2.5  # how much sharper than usual the lines must be at the right tilt
+GAP = 12  # maximum gap in pixels between two pieces of one stroke along a line
+POINTS = 20_000  # maximum number of points to estimate the tilt from
+TILTS = 35.0  # maximum tilt in degrees, in both directions
+SHARP = 2.5  # minimum ratio of the sharpness at the tilt to the median sharpness
 
 
 @dataclass(frozen=True)
 class _Line:
-    """Where a line is."""
+    """Position of a line."""
 
     rows: slice
     left: int
@@ -34,8 +34,16 @@ class _Line:
 
 
 def remove_ruled_lines(ink: Array, depth: Array) -> tuple[Array, int]:
-    """The ink without long lines across and down the page, and how many they were; `depth` says how dark it is."""
-    # both before one is taken away: that cuts the other
+    """Remove long lines across and down the page.
+
+    Args:
+        ink: Where there is ink, bool [height, width].
+        depth: The contrast of each pixel with the paper, [height, width].
+
+    Returns:
+        The ink without the lines, and the number of lines.
+    """
+    # find both before removing one, which cuts the other
     across = _RuledLines.of(ink)
     down = _RuledLines.of(ink.T)
     pen = depth[ink & ~across.runs & ~down.runs.T]
@@ -46,18 +54,18 @@ def remove_ruled_lines(ink: Array, depth: Array) -> tuple[Array, int]:
 
 
 def count_line_remnants(before: Array, after: Array) -> int:
-    """How many small pieces are left where lines were taken away: strokes that ran along them, or the lines' rests."""
+    """Return the number of small pieces at removed lines: strokes along the lines, or remnants."""
     from scipy import ndimage
 
     labels, count = ndimage.label(after, np.ones((3, 3)))
-    gone = ndimage.binary_dilation(before & ~after, np.ones((3, 3)))
+    removed = ndimage.binary_dilation(before & ~after, np.ones((3, 3)))
     sizes = np.array([max(part.stop - part.start for part in box) for box in ndimage.find_objects(labels)])
-    beside = np.bincount(labels[gone], minlength=count + 1)[1:] > 0
-    return int((beside & (sizes < SMALL * np.percentile(sizes, 75))).sum()) if count else 0
+    is_at_line = np.bincount(labels[removed], minlength=count + 1)[1:] > 0
+    return int((is_at_line & (sizes < SMALL * np.percentile(sizes, 75))).sum()) if count else 0
 
 
 def estimate_line_tilt(ink: Array) -> float:
-    """By how many degrees long lines go down to the right; 0 if there are none that one could tell."""
+    """Return by how many degrees long lines go down to the right; 0 if there are no clear lines."""
     y, x = np.nonzero(ink)
     if len(y) < 200:
         return 0.0
@@ -69,12 +77,12 @@ def estimate_line_tilt(ink: Array) -> float:
     best = float(coarse[sharp.argmax()])
     fine = np.arange(best - 1.0, best + 1.05, 0.1)
     sharpest = np.array([_measure_sharpness(x, y, tilt, 2.0) for tilt in fine])
-    usual = np.median([_measure_sharpness(x, y, tilt, 2.0) for tilt in coarse[::5]])
-    return float(fine[sharpest.argmax()]) if sharpest.max() > SHARP * usual else 0.0
+    median_sharpness = np.median([_measure_sharpness(x, y, tilt, 2.0) for tilt in coarse[::5]])
+    return float(fine[sharpest.argmax()]) if sharpest.max() > SHARP * median_sharpness else 0.0
 
 
 def _measure_sharpness(x: Array, y: Array, tilt: float, bin: float) -> float:
-    """How unevenly the points fall on lines of that tilt."""
+    """Return how unevenly the points fall on lines of that tilt in degrees."""
     angle = np.radians(tilt)
     at = (y * np.float32(np.cos(angle)) - x * np.float32(np.sin(angle))) / np.float32(bin)
     counts = np.bincount((at - at.min()).astype(np.int32))
@@ -83,20 +91,20 @@ def _measure_sharpness(x: Array, y: Array, tilt: float, bin: float) -> float:
 
 @dataclass(frozen=True)
 class _RuledLines:
-    """The lines across a page."""
+    """Lines across a page."""
 
-    runs: Array  # bool [height, width]: where they are, if they are lines
+    runs: Array  # bool [height, width]: long runs of ink, which may be lines
     lines: list[_Line]
 
     @classmethod
     def of(cls, ink: Array) -> _RuledLines:
         width = ink.shape[1]
-        thick = ink | np.roll(ink, 1, axis=0) | np.roll(ink, -1, axis=0)  # one that is not quite level has long runs
+        thick = ink | np.roll(ink, 1, axis=0) | np.roll(ink, -1, axis=0)  # so that slightly tilted lines have long runs
         runs = _apply_opening(thick, max(SHORTEST, int(RUN * width)))
         return cls(runs, _find_lines(runs & ink, width))
 
     def remove_from(self, ink: Array, depth: Array, darkest: float) -> Array:
-        """The ink without the lines; the pen, where it does not run along them, is so dark."""
+        """Return the ink without the lines; `darkest` is the depth of the pen away from them."""
         if not self.lines:
             return ink
         left = ink.copy()
@@ -105,7 +113,7 @@ class _RuledLines:
             rows = line.rows
             rule = self.runs[rows] & ink[rows] & (tall[rows] <= line.thick + 2)
             shade = float(np.percentile(depth[rows][rule], 75)) if rule.any() else 0.0
-            if darkest > DARKER * shade:  # the pen is seen on the line, even along it
+            if darkest > DARKER * shade:  # the pen is visible on the line, even along it
                 left[rows] &= ~(self.runs[rows] & (depth[rows] < (shade + darkest) / 2))
             else:
                 left[rows] &= ~rule | _find_bridges(np.asarray((ink[rows] & ~rule).any(axis=0)))
@@ -114,7 +122,7 @@ class _RuledLines:
 
 
 def _drop_ends(ink: Array, line: _Line) -> None:
-    """Take away what is left of a line at its ends: flat pieces that lie in its rows."""
+    """Remove the remnants of a line at its ends: flat pieces in its rows."""
     from scipy import ndimage
 
     rows = slice(max(line.rows.start - 3, 0), line.rows.stop + 3)
@@ -125,21 +133,21 @@ def _drop_ends(ink: Array, line: _Line) -> None:
             ink[rows][labels == label] = False
 
 
-def _find_bridges(kept: Array) -> Array:
-    """Short gaps between what is kept along a line, bool [width]: there a stroke runs along it."""
+def _find_bridges(has_ink: Array) -> Array:
+    """Return short gaps between strokes along a line, bool [width], which a stroke along it fills."""
     from scipy import ndimage
 
-    closed: Array = ndimage.binary_closing(np.pad(kept, GAP), np.ones(GAP))[GAP:-GAP]
+    closed: Array = ndimage.binary_closing(np.pad(has_ink, GAP), np.ones(GAP))[GAP:-GAP]
     return closed
 
 
 def _find_lines(runs: Array, width: int) -> list[_Line]:
-    """The lines that the runs make up: many that cover much of the page, or single ones from border to border."""
+    """Return the lines of the runs: many that cover much of the page, or single ones between its borders."""
     from scipy import ndimage
 
     labels, _ = ndimage.label(runs, np.ones((3, 3)))
-    found = ndimage.find_objects(labels)
-    pieces = [(box[0].start, box[0].stop, box[1].start, box[1].stop) for box in found]
+    boxes = ndimage.find_objects(labels)
+    pieces = [(box[0].start, box[0].stop, box[1].start, box[1].stop) for box in boxes]
     bands: list[list[tuple[int, int, int, int]]] = []
     for piece in sorted(pieces):
         near = [band for band in bands if any(piece[0] < other[1] + 4 and other[0] < piece[1] + 4 for other in band)]
@@ -157,7 +165,7 @@ def _find_lines(runs: Array, width: int) -> list[_Line]:
 
 
 def _measure_coverage(band: list[tuple[int, int, int, int]], width: int) -> int:
-    """How much of the page the long pieces of a line cover: strokes one below the other are none."""
+    """Return the total width of a line's long pieces; strokes above each other do not count."""
     return sum(right - left for _, _, left, right in band if right - left >= PIECE * width)
 
 
@@ -170,7 +178,7 @@ def _make_line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
 
 
 def _apply_opening(ink: Array, length: int) -> Array:
-    """Where ink is part of a run of at least `length` pixels across: bool like `ink`."""
+    """Return where ink is part of a horizontal run of at least `length` pixels, with the shape of `ink`."""
     before = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
     if ink.shape[1] < length:
         return np.zeros_like(ink)
@@ -181,7 +189,7 @@ def _apply_opening(ink: Array, length: int) -> Array:
 
 
 def _measure_run_heights(ink: Array) -> Array:
-    """For every pixel of ink, how tall the run of ink is that it is part of: int [height, width]."""
+    """Return for every pixel of ink the height of its vertical run of ink, int [height, width]."""
     up = np.zeros(ink.shape, np.int32)
     down = np.zeros(ink.shape, np.int32)
     for row in range(len(ink)):

@@ -1,4 +1,4 @@
-"""From ink to a page: which strokes are one symbol, and in which order people read the symbols."""
+"""Segmentation of ink into a page: group strokes into symbols, and sort these in reading order."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,57 +33,77 @@ __all__ = [
     "to_unlabeled_page",
 ]  # fmt: skip
 TEXT = ", or text (.txt, .conllu)"
-START = 12  # bytes of a file that tell what it is
+START = 12  # bytes that identify the format of a file
 
 
 @dataclass(frozen=True)
 class SegmentedPage:
-    """A page as it was found in a file, and how sure that is."""
+    """Page that was found in a file, with doubts about it.
+
+    Args:
+        page: The page.
+        doubts: Reasons why the page may be misread, each a clause.
+        stroke_ids: The ids of each symbol's strokes in an InkML file; empty for pictures.
+        to_picture: The homography [3, 3] from (x, y, 1) of the page to pixels of the picture.
+    """
 
     page: Page
-    doubts: tuple[str, ...] = ()  # what speaks against it, each in a sentence without a full stop; none is best
-    stroke_ids: tuple[tuple[str, ...], ...] = ()  # of each symbol, as an InkML file calls them
-    to_picture: Array = field(
-        default_factory=lambda: np.eye(3)
-    )  # [3, 3]: (x, y, 1) of the page to pixels, times a number
+    doubts: tuple[str, ...] = ()
+    stroke_ids: tuple[tuple[str, ...], ...] = ()
+    to_picture: Array = field(default_factory=lambda: np.eye(3))
 
     def map_to_picture(self, points: Array) -> Array:
-        """Points [n, 2] of the page as pixels of the picture: the page may have been turned and laid flat."""
+        """Return points [n, 2] of the page as pixels of the picture, which may be rotated or tilted."""
         moved = np.column_stack([points, np.ones(len(points))]) @ self.to_picture.T
         pixels: Array = moved[:, :2] / moved[:, 2:]
         return pixels
 
 
 def read_page(path: Path) -> Page:
-    """The page in an InkML file, a picture (PNG, JPEG, WebP) or a PDF, its symbols in reading order.
+    """Return the page in an InkML file, a picture or a PDF, with its symbols in reading order.
 
-    Where people have written heads at the symbols, or the file has MathML that there are rules for, that gives order,
-    labels and heads; groups of strokes, where there are some, are the symbols. All else comes from geometry: such
-    symbols are `?`, if they have no label, and their heads are 0.
+    Heads that are written at the symbols, or else MathML with head rules, define order, labels and heads.
+    Groups of strokes in the file define the symbols. Everything else comes from geometry: then symbols
+    without a label are `?`, and all heads are 0.
+
+    Args:
+        path: An InkML file, a picture (PNG, JPEG, WebP) or a PDF.
+
+    Raises:
+        DataError: The file cannot be read as a page.
     """
     return segment_page(path).page
 
 
 def segment_page(path: Path) -> SegmentedPage:
-    """The page in a file as `read_page` gives it, with what speaks against its having been read right."""
+    """Return the page in a file as `read_page` does, with doubts about it."""
     start = read_prefix(path, START, f"an InkML file, {KINDS} or PDF")
     data = read_image_bytes(path) if _is_pictured(start, str(path)) else read_inkml_bytes(path)
     return segment_file(data, str(path))
 
 
 def segment_file(data: bytes, name: str, also: str = TEXT) -> SegmentedPage:
-    """The page in the bytes of such a file. `name` is as of a file: its ending says what an unclear start may be, and
-    messages name it; nothing of that name needs to exist. `also` says what else can be given there."""
+    """Return the page in the bytes of a file, with doubts about it.
+
+    Args:
+        data: The bytes of an InkML file, a picture or a PDF.
+        name: The name of the file, whose ending decides unclear cases, and which messages use; it need not
+            exist.
+        also: What else the message for an unknown format offers.
+
+    Raises:
+        DataError: The bytes cannot be read as a page.
+    """
     if _is_pictured(data[:START], name, also):
         return _make_segmented_page(Path(name).stem, parse_image_ink(data, name))
     ink = parse_inkml(data, name)
     page = _to_page(ink)
-    ids = {id(stroke): called for called, stroke in ink.strokes.items()}
+    ids = {id(stroke): stroke_id for stroke_id, stroke in ink.strokes.items()}
     return SegmentedPage(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
 
 
 def _is_pictured(start: bytes, name: str, also: str = TEXT) -> bool:
-    """Whether a file that starts so is a picture or PDF, and not InkML; a `DataError` if it is none of them."""
+    """Return whether a file is a picture or PDF, not InkML; raise a DataError if it is neither."""
     ending = Path(name).suffix.lower()
     if is_image(start) or ending in ENDINGS:
         return True
@@ -92,20 +112,20 @@ def _is_pictured(start: bytes, name: str, also: str = TEXT) -> bool:
     raise DataError(f"{name} is neither InkML, {KINDS} nor PDF; give one of these{also}")
 
 
-def _make_segmented_page(name: str, found: ExtractedInk) -> SegmentedPage:
-    """What was found in a picture, level and in reading order."""
-    turn = make_deskew_matrix(estimate_tilt(found.parts))
-    symbols = group_parts_into_symbols(rotate_strokes(found.parts, turn))
-    back = found.to_picture.copy()
-    back[:, :2] = back[:, :2] @ turn.T  # its inverse
-    return SegmentedPage(to_unlabeled_page(name, symbols), found.doubts + find_warnings(symbols), to_picture=back)
+def _make_segmented_page(name: str, ink: ExtractedInk) -> SegmentedPage:
+    """Return the ink of a picture as a page, leveled and in reading order."""
+    rotation = make_deskew_matrix(estimate_tilt(ink.parts))
+    symbols = group_parts_into_symbols(rotate_strokes(ink.parts, rotation))
+    to_picture = ink.to_picture.copy()
+    to_picture[:, :2] = to_picture[:, :2] @ rotation.T  # its inverse
+    return SegmentedPage(to_unlabeled_page(name, symbols), ink.doubts + find_warnings(symbols), to_picture=to_picture)
 
 
 def _to_page(ink: Ink) -> Page:
     if has_heads(ink):
         return to_confirmed_page(ink)
     if ink.math is not None and ink.symbols:
-        with suppress(DataError):  # MathML without rules for its heads: the ink is there all the same
+        with suppress(DataError):  # MathML without head rules: use the ink only
             return crohme.build_page(ink)
     if not ink.strokes:
         raise DataError(f"{ink.path}: it has no strokes (<trace>); give a file with ink")
@@ -122,16 +142,16 @@ def _to_page(ink: Ink) -> Page:
 
 
 def to_unlabeled_page(name: str, ink: Sequence[Strokes], writer: str = "") -> Page:
-    """A page of which only the ink is known: every symbol is `?`, every head 0."""
+    """Return a page of ink only: every symbol is `?`, every head 0."""
     return Page(name, writer, (NAMELESS,) * len(ink), np.zeros(len(ink), np.int64), tuple(ink))
 
 
 def group_into_symbols(strokes: Sequence[Array]) -> list[Strokes]:
-    """The strokes, each [points, 2] with y downwards, as symbols in reading order."""
+    """Return strokes, each [points, 2] with y downwards, grouped into symbols in reading order."""
     return group_parts_into_symbols([(stroke,) for stroke in strokes])
 
 
 def group_parts_into_symbols(parts: Sequence[Strokes]) -> list[Strokes]:
-    """Parts such as `read_image` finds, joined where they are one symbol, in reading order."""
+    """Return parts, such as those of `read_image`, grouped into symbols in reading order."""
     symbols = [tuple(stroke for part in group for stroke in parts[part]) for group in group_strokes(parts)]
-    return [symbols[place] for place in sort_reading_order(symbols)]
+    return [symbols[index] for index in sort_reading_order(symbols)]

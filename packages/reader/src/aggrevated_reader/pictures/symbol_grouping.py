@@ -1,7 +1,8 @@
-"""Which pieces of ink are one symbol: from geometry alone.
+"""Grouping of strokes and pieces of ink into symbols by geometry.
 
-A part is what is surely one piece: a stroke of a pen, or what hangs together in a picture. Parts that touch are one
-symbol, and so are those that one of the `RULES` joins. All lengths are in units of `unit_of`, about one symbol's size.
+A part is certainly one piece: a stroke of a pen, or connected ink in a picture. Parts that touch are one
+symbol, and so are parts that one of the `RULES` joins. All lengths are in units of
+`compute_median_symbol_size`.
 """
 
 from __future__ import annotations
@@ -16,28 +17,35 @@ from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Strokes, compute_boxes
 
 MAX_PARTS = 500
-MAX_NEIGHBOURS = 25  # near pairs of parts, by part
-MAX_POINTS = 300  # of a part, when distances are measured
+MAX_NEIGHBOURS = 25  # near pairs per part
+MAX_POINTS = 300  # of a part, to measure distances
 
 # Tuned on the writers of CROHME's training data and on generated hands.
-DOT = 0.33  # of the median of the longer sides: what is smaller, says nothing about the others' size
-STEP = 1 / 30  # between the points at which distances are measured
-TOUCH = 0.1  # what is nearer, touches; for parts that stand side by side, MEET
+DOT = 0.33  # of the median of the longer sides: smaller parts are ignored in the size of symbols
+STEP = 1 / 30  # between the points that distances are measured at
+TOUCH = 0.1  # maximum distance of touching parts; MEET for parts side by side
 MEET = 0.06
-LOW = 0.8  # symbols that are lower may be two strokes of a small letter: `a` `m` `x`
-NEXT = 0.4  # of the narrower one's width that stands above or below the other: less may be the next symbol
-BESIDE = 0.2  # of the narrower one's width that stands above or below the other: less is side by side
-NEAR = 0.13  # what nearly touches
-ARC = 1.0  # the length of an open arc in widths and heights, at most: a 3 or a 0 is longer
-OPEN = 0.2  # between the heights of its ends, at least
-REACHED = 0.2  # by a stroke that is to end at another
-FAR = 1.2  # what is farther apart, is never one symbol
+LOW = 0.8  # maximum height of strokes of a small letter: `a` `m` `x`
+NEXT = 0.4  # overlap as a share of the narrower width, below which a part may be the next symbol
+BESIDE = 0.2  # overlap as a share of the narrower width, below which parts are side by side
+NEAR = 0.13  # maximum distance of parts that nearly touch
+ARC = 1.0  # maximum length of an open arc in widths and heights: a 3 or a 0 is longer
+OPEN = 0.2  # minimum difference between the heights of its ends
+REACHED = 0.2  # maximum distance of a stroke that ends at another
+FAR = 1.2  # minimum distance of parts that are never one symbol
 
 
 def group_strokes(parts: Sequence[Strokes]) -> list[list[int]]:
-    """Which parts make up each symbol: lists of their places, in the order of each one's first part."""
+    """Return the parts of each symbol, as lists of indices in the order of each symbol's first part.
+
+    Args:
+        parts: The strokes of each part.
+
+    Raises:
+        DataError: There are more than MAX_PARTS parts, or they overlap too much.
+    """
     if len(parts) > MAX_PARTS:
-        raise DataError(f"{len(parts):,} strokes are no page of algebra; give at most {MAX_PARTS}")
+        raise DataError(f"{len(parts):,} strokes are not a page of algebra; give at most {MAX_PARTS}")
     if not parts:
         return []
     unit = compute_median_symbol_size(parts)
@@ -54,20 +62,20 @@ def group_strokes(parts: Sequence[Strokes]) -> list[list[int]]:
 
 
 def compute_median_symbol_size(ink: Sequence[Strokes]) -> float:
-    """The size of a symbol: the median of the longer sides, without those of dots."""
+    """Return the size of a symbol: the median of the longer sides, without those of dots."""
     boxes = compute_boxes([np.concatenate(strokes) for strokes in ink])
     sizes = (boxes[:, 2:] - boxes[:, :2]).max(axis=1)
     return max(float(np.median(sizes[sizes >= DOT * np.median(sizes)])), 1e-9)
 
 
 def _sample_outline(strokes: Strokes, unit: float) -> Array:
-    """[points, 2]: evenly along the pen's path, dense enough to measure distances, in units."""
+    """Return evenly spaced points along the pen's path, dense enough for distances, in units, [points, 2]."""
     points = np.concatenate([_resample_stroke(stroke / unit) for stroke in strokes])
     return points[:: -(-len(points) // MAX_POINTS)]
 
 
 def _resample_stroke(stroke: Array) -> Array:
-    """The points of a stroke at distances of STEP, or more if it would take too many."""
+    """Return points of a stroke at distances of STEP, or of more if there would be too many points."""
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(stroke, axis=0).T))])
     if along[-1] <= STEP:
         return stroke[:1]
@@ -76,38 +84,38 @@ def _resample_stroke(stroke: Array) -> Array:
 
 
 def _is_touching(s: _Shapes, a: int, b: int) -> bool:
-    """Whether two parts touch; those side by side, which neighbours in haste are too, only where they meet."""
+    """Return whether two parts touch; parts side by side, as hasty neighbors, must be closer."""
     if s.bar[a] != s.bar[b] and _is_fraction(s, a if s.bar[a] else b):
         return False
     if s.measure_overlap(a, b) < NEXT and not s.straight[[a, b]].any() and s.size[[a, b], 1].min() > LOW:
-        a, b = (a, b) if s.boxes[a, 0] < s.boxes[b, 0] else (b, a)  # two digits, unless they are an x as `)(`
+        a, b = (a, b) if s.boxes[a, 0] < s.boxes[b, 0] else (b, a)  # two digits, or an x as `)(`
         return s.measure_distance(a, b) < TOUCH and _measure_bulge(s.points[a]) > 0 and _measure_bulge(-s.points[b]) > 0
     return s.measure_distance(a, b) < (TOUCH if s.measure_overlap(a, b) > BESIDE else MEET)
 
 
 def _find_near_pairs(boxes: Array, reach: float) -> list[tuple[int, int]]:
-    """The pairs whose boxes are at most `reach` apart; a page of algebra has few."""
+    """Return the pairs whose boxes are less than `reach` apart."""
     pairs = np.argwhere(np.triu(np.maximum(*_compute_gaps(boxes)) < reach, 1))
     if len(pairs) > MAX_NEIGHBOURS * len(boxes):
-        raise DataError("its strokes lie all over each other: that is no page of algebra; write side by side")
+        raise DataError("its strokes lie all over each other: that is not a page of algebra; write side by side")
     return [(int(a), int(b)) for a, b in pairs]
 
 
 def _compute_gaps(boxes: Array) -> tuple[Array, Array]:
-    """[n, n] each: the gap between two boxes across and down the page; negative where they overlap."""
+    """Return the horizontal and vertical gaps between boxes, [n, n] each; negative if they overlap."""
     left, top, right, bottom = boxes.T
     across = np.maximum(left[:, None], left) - np.minimum(right[:, None], right)
     return across, np.maximum(top[:, None], top) - np.minimum(bottom[:, None], bottom)
 
 
 def _measure_distance(a: Array, b: Array) -> float:
-    """The distance between the nearest two of the points."""
+    """Return the distance between the two nearest points."""
     squared = (a[:, :1] - b[:, 0]) ** 2 + (a[:, 1:] - b[:, 1]) ** 2
     return float(np.sqrt(squared.min()))
 
 
 def _find_components(count: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The sets of 0 … count − 1 that the pairs connect."""
+    """Return the sets of 0 … count − 1 that the pairs connect."""
     parent = list(range(count))
 
     def find_root(one: int) -> int:
@@ -124,21 +132,21 @@ def _find_components(count: int, pairs: Iterable[tuple[int, int]]) -> list[list[
     return list(sets.values())
 
 
-# The rules by which parts that do not touch are one symbol.
+# Rules that join parts that do not touch.
 
 
 @dataclass(frozen=True)
 class _Shapes:
-    """What the rules know of n parts."""
+    """Features of n parts that the rules use."""
 
     points: list[Array]  # each [points, 2]
     boxes: Array  # [n, 4]
     size: Array  # [n, 2]: width, height
-    across: Array  # [n, n]: gaps
-    down: Array
+    across: Array  # [n, n]: horizontal gaps
+    down: Array  # [n, n]: vertical gaps
     straight: Array  # bool [n]: a line without bends
     bar: Array  # bool [n]: a straight line that runs across rather than down
-    dot: Array  # bool [n]: a dot, or a stroke as short
+    dot: Array  # bool [n]: a dot or another short stroke
 
     @classmethod
     def of(cls, points: list[Array]) -> _Shapes:
@@ -150,12 +158,12 @@ class _Shapes:
         return cls(points, boxes, size, *_compute_gaps(boxes), straight, bar, size.max(axis=1) < 0.4)
 
     def find_near_pairs(self) -> list[tuple[int, int]]:
-        """All pairs that a rule may join, both ways round."""
+        """Return all pairs that a rule may join, in both orders."""
         pairs = _find_near_pairs(self.boxes, FAR)
         return [*pairs, *((b, a) for a, b in pairs)]
 
     def measure_overlap(self, a: int, b: int) -> float:
-        """How much of the narrower one stands above or below the other: 1 is all of it."""
+        """Return the share of the narrower part that stands above or below the other; 1 is all of it."""
         return -float(self.across[a, b]) / max(float(min(self.size[a, 0], self.size[b, 0])), 0.1)
 
     def measure_distance(self, a: int, b: int) -> float:
@@ -163,7 +171,7 @@ class _Shapes:
 
 
 def _measure_bend(points: Array) -> float:
-    """How far the points scatter about one line: the variance across it, in that along it."""
+    """Return how far points scatter about a line: the variance across it divided by that along it."""
     if len(points) < 3:
         return 0.0
     small, large = np.linalg.eigvalsh(np.cov(points.T))
@@ -171,26 +179,26 @@ def _measure_bend(points: Array) -> float:
 
 
 def _is_stacked(s: _Shapes, a: int, b: int) -> bool:
-    """Nothing stands above anything else in a line of algebra unless it is a part of it: `=` `≤` `±` `y`."""
+    """Return whether two parts above each other are one symbol: `=` `≤` `±` `y`."""
     overlap = s.measure_overlap(a, b)
     if overlap < (0.25 if s.bar[a] else 0.6):
         return False
     if s.bar[a] and s.bar[b]:
         return bool(s.down[a, b] < 0.85 and s.size[[a, b], 0].max() < 3 * s.size[[a, b], 0].min())
     if s.bar[a]:
-        wider = s.size[a, 0] > 2.2 * max(s.size[b, 0], 0.3)  # but the foot of a 1 is
+        wider = s.size[a, 0] > 2.2 * max(s.size[b, 0], 0.3)  # as the foot of a 1
         return not _is_fraction(s, a) and s.measure_distance(a, b) < (0.15 if wider else 0.7)
-    if s.bar[b]:  # asked the other way round
+    if s.bar[b]:  # the pair in reverse order decides
         return False
     return s.measure_distance(a, b) < (1.5 * NEAR if overlap > 0.75 else NEAR)
 
 
 def _is_fraction(s: _Shapes, bar: int) -> bool:
-    """Whether something other than bars and dots stands close to the bar both above and below."""
+    """Return whether there are symbols other than bars and dots close to the bar, both above and below."""
     left, top, right, bottom = s.boxes[bar]
     middle = (s.boxes[:, 1] + s.boxes[:, 3]) / 2
-    reach = 0.7 if right - left < 1.0 else 1.2  # few minus signs are as wide
-    over = s.across[bar] < -np.minimum(0.1, s.size[:, 0] / 2)  # a 1 is hardly wide
+    reach = 0.7 if right - left < 1.0 else 1.2  # few minus signs are that wide
+    over = s.across[bar] < -np.minimum(0.1, s.size[:, 0] / 2)  # a 1 is narrow
     close = over & (s.down[bar] < reach) & ~s.bar & ~s.dot
     above = (s.boxes[:, 3] < bottom + 0.15) & (middle < top)
     below = (s.boxes[:, 1] > top - 0.15) & (middle > bottom)
@@ -198,10 +206,10 @@ def _is_fraction(s: _Shapes, bar: int) -> bool:
 
 
 def _is_dotted(s: _Shapes, a: int, b: int) -> bool:
-    """A dot above a symbol, perhaps a little beside it, or close to a bar or another dot: `i` `j` `÷` `:`."""
+    """Return whether a dot belongs to a symbol below it, a bar, or another dot: `i` `j` `÷` `:`."""
     if not s.dot[a] or s.down[a, b] < 0:
         return False
-    if s.bar[b] and not s.dot[b]:  # a division has a dot on either side: other dots by a bar are of an i, or points
+    if s.bar[b] and not s.dot[b]:  # `÷` has a dot on both sides: other dots at a bar belong to an i or are points
         close = s.dot & (s.across[b] < 0.1) & (s.down[b] < 0.75) & (s.down[b] > 0)
         other = (s.boxes[:, 1] - s.boxes[b, 1]) * (s.boxes[a, 1] - s.boxes[b, 1]) < 0
         return bool(close[a] and (close & other).any())
@@ -212,14 +220,14 @@ def _is_dotted(s: _Shapes, a: int, b: int) -> bool:
 
 
 def _is_exclamation_mark(s: _Shapes, a: int, b: int) -> bool:
-    """A dot below a straight line down: `!`."""
+    """Return whether a dot is below a straight vertical line: `!`."""
     upright = s.straight[b] and s.size[b, 1] > 2 * s.size[b, 0] and s.size[b, 1] > 0.5
     below = s.boxes[a, 1] > s.boxes[b, 3]
     return bool(s.dot[a] and upright and below and s.across[a, b] < 0.05 and s.down[a, b] < 0.8)
 
 
 def _is_capped(s: _Shapes, a: int, b: int) -> bool:
-    """A flat bar that goes on to the right from the top of a symbol: `5`."""
+    """Return whether a flat bar continues to the right from the top of a symbol: `5`."""
     flat = s.bar[a] and s.size[a, 1] < 0.3 and s.size[b, 1] > 0.5
     high = abs(s.boxes[a, [1, 3]].mean() - s.boxes[b, 1]) < 0.35
     onward = s.boxes[b, 0] < s.boxes[a, 0] < s.boxes[b, 2] + 0.05 < s.boxes[a, 2] + 0.05
@@ -227,7 +235,7 @@ def _is_capped(s: _Shapes, a: int, b: int) -> bool:
 
 
 def _has_upright(s: _Shapes, a: int, b: int) -> bool:
-    """A stroke straight down on the right that begins and ends lower, `4`, or on the left and only taller, `k`."""
+    """Return whether a vertical stroke is on the right and lower, `4`, or on the left and taller, `k`."""
     if s.size[a, 1] < 1.5 * s.size[a, 0] or s.down[a, b] > -0.1:
         return False
     left, top, _, bottom = s.boxes[a] - s.boxes[b]
@@ -237,7 +245,7 @@ def _has_upright(s: _Shapes, a: int, b: int) -> bool:
 
 
 def _is_bridged(s: _Shapes, a: int, b: int) -> bool:
-    """A bar from one upright stroke to another, `H`."""
+    """Return whether a bar leads from one upright stroke to another: `H`."""
     if not s.bar[a] or not s.straight[b] or s.size[b, 1] < 2 * max(s.size[b, 0], s.size[a, 1]):
         return False
     level = np.abs(s.boxes[:, 1::2] - s.boxes[b, 1::2]).max(axis=1) < 0.4
@@ -250,22 +258,22 @@ def _is_bridged(s: _Shapes, a: int, b: int) -> bool:
 
 
 def _is_back_to_back(s: _Shapes, a: int, b: int) -> bool:
-    """Two low arcs whose backs nearly meet: `x` as `)(`. Brackets are slimmer, taller or farther apart."""
+    """Return whether two low arcs nearly meet back to back: `x` as `)(`; brackets are slimmer or taller."""
     level = np.abs(s.boxes[a, 1::2] - s.boxes[b, 1::2]).max() < 0.4
     slim = bool((s.size[[a, b], 0] < 0.3 * s.size[[a, b], 1]).all())
     low = s.size[[a, b], 1].max() < (1.2 if slim else 1.4)
-    beside = s.boxes[a, 0] < s.boxes[b, 0] and s.across[a, b] > -0.4
-    if not level or not low or not beside or s.measure_distance(a, b) > (0.12 if slim else 0.35):
+    is_left = s.boxes[a, 0] < s.boxes[b, 0] and s.across[a, b] > -0.4
+    if not level or not low or not is_left or s.measure_distance(a, b) > (0.12 if slim else 0.35):
         return False
     return _measure_bulge(s.points[a]) > 0.2 and _measure_bulge(-s.points[b]) > 0.2
 
 
 def _measure_bulge(points: Array) -> float:
-    """How far both ends of a line like `)` stay behind what is farthest to the right, in widths; else 0."""
+    """Return how far the right side of a line like `)` exceeds both its ends, in widths, or 0."""
     x, y = points.T
     height = max(float(np.ptp(y)), 1e-9)
     length = float(np.hypot(*np.diff(points, axis=0).T).sum())
-    off = np.abs(y - (y.min() + y.max()) / 2) / height  # from the middle, up to ½
+    off = np.abs(y - (y.min() + y.max()) / 2) / height  # distance from the middle, 0 to ½
     width = max(float(np.ptp(x)), 1e-9)
     if off[int(x.argmax())] > 0.4 or length > ARC * (height + 2 * width) or abs(y[0] - y[-1]) < OPEN * height:
         return 0.0

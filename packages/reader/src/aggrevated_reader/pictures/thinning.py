@@ -1,18 +1,18 @@
-"""Blots of ink thinned to lines one pixel wide."""
+"""Thinning of ink to lines one pixel wide."""
 
 import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError
 
-MAX_ROUNDS = 25  # each takes a pixel from both sides of a line
+MAX_ROUNDS = 25  # each removes a pixel from both sides of a line
 
-# The eight neighbours in turn, from above clockwise: (down, right).
+# The eight neighbors as (down, right), clockwise from above.
 AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
 
 def _make_deletable_table() -> Array:
-    """bool [2, 256]: Zhang and Suen's (1984) rule for both half-rounds, by the neighbours as bits in turn."""
+    """Return Zhang and Suen's (1984) rule for both half-rounds by the neighbors as bits, bool [2, 256]."""
     bits = (np.arange(256)[:, None] >> np.arange(8)) & 1  # [256, 8]
     count = bits.sum(axis=1)
     rises = ((bits == 0) & (np.roll(bits, -1, axis=1) == 1)).sum(axis=1)
@@ -26,11 +26,15 @@ _DELETABLE = _make_deletable_table()
 
 
 def skeletonize(ink: Array) -> Array:
-    """The middle lines of the ink, bool [height, width] both, as connected as it is."""
+    """Return the centerlines of the ink, with the same connectivity, bool [height, width].
+
+    Raises:
+        DataError: The ink has blots that are too wide.
+    """
     height, width = ink.shape
     padded = np.zeros((height + 2, width + 2), np.uint8)
     padded[1:-1, 1:-1] = ink
-    flat = padded.ravel()  # a view: what is deleted here is deleted there
+    flat = padded.ravel()  # a view of `padded`
     offsets = [down * (width + 2) + right for down, right in AROUND]
     left = np.flatnonzero(flat)
     for _ in range(MAX_ROUNDS):

@@ -1,33 +1,33 @@
-"""Ink from paper by how dark it is: how light the paper is at every place, and from which darkness on it is ink."""
+"""Binarization by darkness: the lightness of the paper at each pixel, and the minimum depth of ink."""
 
 import numpy as np
 
 from aggrevated.core.arrays import Array
 
-# of the contrast: what is surely ink, and what is ink if it hangs together with such
+# shares of the contrast: surely ink, and ink if connected with such
 SURE = 0.5
 FAINT = 0.25
-REACH = 4  # pixels from sure ink to faint ink at most
-NOISE = 3.0  # standard deviations of the paper that are no ink
-WINDOW = 1 / 30  # of the longer side: no line is as wide, no shadow as narrow
-NARROWEST = 41  # pixels of a window
-BRIGHT = 150  # the median shade, from which on paper is light
-RIM = 40.0  # depth of what may be the rim of something dark
-LIGHTEST = 40  # shades: paper that is darker is taken for as dark, as what is seen in it is noise
+REACH = 4  # maximum distance from sure ink to faint ink in pixels
+NOISE = 3.0  # standard deviations of the paper that are not ink
+WINDOW = 1 / 30  # of the longer side: lines are narrower, shadows are wider
+NARROWEST = 41  # minimum window in pixels
+BRIGHT = 150  # minimum median shade of light paper
+RIM = 40.0  # minimum depth of the rim of something dark
+LIGHTEST = 40  # minimum shade of paper: on darker paper, noise would look like ink
 
 
 def compute_ink_depth(level: Array) -> Array:
-    """How dark each pixel is against the paper around it, float32 [height, width]: 0 is paper, 255 is black.
+    """Return how dark each pixel is against the paper around it, float32 [height, width].
 
-    The paper is what remains when all that is narrower than a window is filled up (grey closing), so that edges of
-    shadows stay where they are.
+    0 is paper, 255 is black. The paper is what remains after everything narrower than a window is filled up
+    (gray closing), so that edges of shadows stay where they are.
     """
     from scipy import ndimage
 
     window = _choose_window_size(level)
     paper = ndimage.minimum_filter(ndimage.maximum_filter(level, window, mode="nearest"), window, mode="nearest")
     dark = (paper.astype(np.float32) - level) * (255.0 / np.maximum(paper, LIGHTEST))
-    dark -= np.median(dark)  # noise lifts the paper's level
+    dark -= np.median(dark)  # noise raises the paper's level
     return _remove_rims(dark, level, paper)
 
 
@@ -36,32 +36,32 @@ def _choose_window_size(level: Array) -> int:
 
 
 def _remove_rims(depth: Array, level: Array, paper: Array) -> Array:
-    """The depth without what hangs at something as dark that is too large for ink: the rims of blots."""
+    """Return the depth without dark rims of dark regions that are too large for ink, such as blots."""
     from scipy import ndimage
 
     labels, count = ndimage.label(depth > RIM, np.ones((3, 3)))
     at = np.nonzero(labels)
-    own = labels[at]
+    pixel_labels = labels[at]
     lightest = np.zeros(count + 1)
     darkest = np.full(count + 1, 255.0)
     shade = np.full(count + 1, 255.0)
-    np.minimum.at(shade, own, level[at])
-    beside = ndimage.minimum_filter(paper, 5)
-    np.maximum.at(lightest, own, paper[at])
-    np.minimum.at(darkest, own, beside[at])
+    np.minimum.at(shade, pixel_labels, level[at])
+    nearby_paper = ndimage.minimum_filter(paper, 5)
+    np.maximum.at(lightest, pixel_labels, paper[at])
+    np.minimum.at(darkest, pixel_labels, nearby_paper[at])
     rim = darkest - shade < 0.3 * (lightest - shade)
     rim[0] = False
     return np.where(rim[labels], np.float32(0), depth)
 
 
 def is_inverted(level: Array) -> bool:
-    """Whether the paper is darker than its ink: where shades differ most, most of what is around is dark."""
+    """Return whether the paper is darker than its ink: whether regions of high contrast are mostly dark."""
     from scipy import ndimage
 
     if np.median(level) > BRIGHT:
         return False
     window = _choose_window_size(level)
-    small = level[::2, ::2].astype(np.float32)  # half as fine: a quarter of the time
+    small = level[::2, ::2].astype(np.float32)  # half the resolution takes a quarter of the time
     high = ndimage.maximum_filter(small, window // 2)
     low = ndimage.minimum_filter(small, window // 2)
     lively = high - low > 0.5 * float((high - low).max())
@@ -70,7 +70,7 @@ def is_inverted(level: Array) -> bool:
 
 
 def estimate_threshold(depth: Array) -> tuple[float, float]:
-    """From which depth on a pixel is surely ink; and how much darker than paper the ink is."""
+    """Return the depth from which on a pixel is surely ink, and the contrast between ink and paper."""
     threshold, contrast = compute_otsu_threshold(
         np.bincount(np.clip(depth, 0, 255).astype(np.uint8).ravel(), minlength=256)
     )
@@ -78,18 +78,22 @@ def estimate_threshold(depth: Array) -> tuple[float, float]:
 
 
 def estimate_noise(depth: Array) -> float:
-    """The standard deviation of the paper's own shades, from the median of what is lighter than the paper."""
+    """Return the standard deviation of the paper's shades, from the median of the lighter ones."""
     lighter = depth[::3, ::3]
     lighter = lighter[lighter < 0]
     return float(-np.median(lighter) / 0.6745) if len(lighter) else 0.0
 
 
 def compute_ink_mask(depth: Array, contrast: float) -> Array:
-    """Where there is ink, bool [height, width], by how much darker than paper a pixel is; ink is darker by `contrast`.
+    """Return where there is ink, bool [height, width].
 
-    What is half as dark as ink is ink, and what is a quarter as dark, if it hangs together with such and is near it: a
-    line of one pixel is not cut into dashes where it runs between the pixels (Canny, 1986: hysteresis), and a stain
-    that ink touches is not ink.
+    A pixel with at least half the contrast is ink. A pixel with at least a quarter of it is ink if it is
+    connected with such a pixel and near it (hysteresis; Canny, 1986). So a line one pixel wide between two
+    rows of pixels is not cut into dashes, and a stain that ink touches is not ink.
+
+    Args:
+        depth: The darkness of each pixel against the paper, [height, width].
+        contrast: The depth of the ink.
     """
     from scipy import ndimage
 
@@ -100,9 +104,9 @@ def compute_ink_mask(depth: Array, contrast: float) -> Array:
 
 
 def compute_otsu_threshold(histogram: Array) -> tuple[int, float]:
-    """Otsu's (1979) threshold: the level that splits the histogram with the greatest variance between both classes.
+    """Return Otsu's (1979) threshold and the distance between the means of the two classes.
 
-    Returns also how far the means of the two classes are apart.
+    The threshold is the level that splits the histogram with the greatest variance between both classes.
     """
     level = np.arange(len(histogram))
     below = np.cumsum(histogram)

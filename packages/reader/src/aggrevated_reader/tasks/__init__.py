@@ -1,1 +1,1 @@
-"""Tasks of this package: reader."""
+"""Task of this package: reader."""

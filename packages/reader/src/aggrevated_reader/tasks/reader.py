@@ -1,4 +1,4 @@
-"""A reader of handwritten algebra: it parses pages, names their symbols, and says how sure it is of both."""
+"""Task of a reader of handwritten algebra: parse pages, name their symbols, and estimate both errors."""
 
 from aggrevated.parsing.parser import GoldSettings
 from aggrevated.tasks import Preset, Task
@@ -8,7 +8,7 @@ from aggrevated_reader.learners.reading_policy import ReadingSettings
 from aggrevated_reader.learners.shipped_reader import BuiltinReaderSettings, BuiltinReaderStart
 from aggrevated_reader.reader_problem import ReaderProblemSettings
 
-# Corrected pages: the reader in the package goes on learning, in small steps that end as its rate does.
+# With corrected pages the builtin reader learns further, with a small learning rate that anneals to 0.
 CORRECTED = (
     Preset({"update": "anchored", "start": "builtin", "dropout": 0.1}, policy="builtin"),
     Preset({"iterations": 200, "trajectories": 32, "learning_rate": 3e-4}, policy="builtin"),

@@ -1,6 +1,6 @@
-"""What people look at in a browser: one small server on the loopback address, for whoever has its token.
+"""Small web server on the loopback address, which answers only requests that have its token.
 
-`serving` binds, opens and ends; `guard` decides who is answered; `answers` reads bodies and tells mistakes. A page is a
-module of routes and files in `static/` of the same name: `draw` to write algebra on, `board` to watch runs, `tree` to
-play with the paper's tree. Whatever a page shows, a command prints, too.
+`server` binds the port, opens the browser and ends the server; `request_guard` decides which requests are
+answered; `requests` reads bodies and reports errors. A page is a module of routes with the files of its name
+in `static/`: `draw_page` serves the page to write algebra on. Commands print everything that a page shows.
 """

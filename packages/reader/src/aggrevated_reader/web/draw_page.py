@@ -1,4 +1,4 @@
-"""The page of `aggrevated draw`: what it asks for, and what of that is believed."""
+"""Endpoints of the page of `aggrevated draw`, and the validation of its requests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from aggrevated_reader.web.ink import parse_drawing
 from aggrevated_reader.web.requests import WorkQueue, make_application, make_json_response, read_body, read_json_body
 
 MAX_DRAWING = 4 << 20  # bytes; 50,000 points take less
-MAX_FILE = 32 << 20  # bytes of a picture; the camera of a phone makes a third of it
-SIDES = 100.0, 20_000.0  # that the page of a browser can have
+MAX_FILE = 32 << 20  # bytes of a picture; a phone's camera makes a third of that
+SIDES = 100.0, 20_000.0  # minimum and maximum side of the page in a browser, in pixels
 FILES = (
     "draw.html", "draw.css", "common.css", "common.js", "player.js", "draw.js", "draw-paper.js", "draw-store.js",
     "draw-steps.js", "draw-tree.js",
@@ -26,82 +26,82 @@ FILES = (
 
 
 def make_draw_app(drawings: Drawings) -> Starlette:
-    """The page and what it asks for."""
+    """Return the application with the page and its endpoints."""
     return make_application(DrawEndpoints(drawings).list_routes(), *FILES)
 
 
 class DrawEndpoints:
-    """What the page asks for. Reading is done one drawing after the other."""
+    """Endpoints of the page; drawings are read one after the other."""
 
     def __init__(self, drawings: Drawings) -> None:
         self.drawings = drawings
         self.turns = WorkQueue()
 
     def list_routes(self) -> list[Route]:
-        """All of them."""
-        told = (self.read, self.steps, self.inkml, self.keep, self.look)
-        asked = [Route("/state", self.state), Route("/example", self.example)]
-        return [*asked, *(Route(f"/{endpoint.__name__}", endpoint, methods=["POST"]) for endpoint in told)]
+        """Return the routes of all endpoints."""
+        posts = (self.read, self.steps, self.inkml, self.keep, self.look)
+        routes = [Route("/state", self.state), Route("/example", self.example)]
+        return [*routes, *(Route(f"/{endpoint.__name__}", endpoint, methods=["POST"]) for endpoint in posts)]
 
     async def state(self, request: Request) -> Response:
-        """What has to be known before anything is drawn."""
+        """Return what the page needs before the first drawing."""
         return make_json_response(self.drawings.describe_state())
 
     async def example(self, request: Request) -> Response:
-        """A page that nobody wrote."""
+        """Return a generated page."""
         seed = request.query_params.get("seed", "0")
         number = int(seed) if seed.isascii() and seed.isdigit() and len(seed) < 10 else 0
         return make_json_response(await self.turns(self.drawings.make_example, number, *parse_sides(request)))
 
     async def read(self, request: Request) -> Response:
-        """Symbols, labels and tree."""
+        """Return the symbols, labels and tree of a drawing."""
         facts = await read_json_body(request, MAX_DRAWING)
         return make_json_response(await self.turns(lambda: self.drawings.read(parse_drawing(facts)).to_dict()))
 
     async def steps(self, request: Request) -> Response:
-        """How it is parsed."""
+        """Return the parse of a drawing step by step."""
         facts = await read_json_body(request, MAX_DRAWING)
         return make_json_response(
             await self.turns(lambda: self.drawings.list_steps(parse_drawing(facts), is_confirmed(facts)))
         )
 
     async def inkml(self, request: Request) -> Response:
-        """The page as a file."""
+        """Return the page as an InkML file."""
         facts = await read_json_body(request, MAX_DRAWING)
         data = await self.turns(lambda: self.drawings.export_inkml(parse_drawing(facts), is_confirmed(facts)))
         return Response(data, media_type="application/inkml+xml")
 
     async def keep(self, request: Request) -> Response:
-        """Keep the page to learn from."""
+        """Save the corrected page."""
         facts = await read_json_body(request, MAX_DRAWING)
         return make_json_response(await self.turns(lambda: self.drawings.keep(parse_drawing(facts), facts.get("seen"))))
 
     async def look(self, request: Request) -> Response:
-        """The ink in a picture or InkML."""
-        called = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
+        """Return the ink in a picture or an InkML file."""
+        name = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
         sides = parse_sides(request)
         data = await read_body(request, MAX_FILE)
         return make_json_response(
-            await self.turns(self.drawings.import_file, data, truncate_message(called or "the file", 60), *sides)
+            await self.turns(self.drawings.import_file, data, truncate_message(name or "the file", 60), *sides)
         )
 
 
 def is_confirmed(facts: JsonDict) -> bool:
-    """Whether somebody has said that the tree is right."""
+    """Return whether the user has confirmed the tree."""
     return facts.get("confirmed") is True
 
 
 def parse_sides(request: Request) -> tuple[float, float]:
-    """Width and height of the page in the browser."""
+    """Return width and height of the page in the browser, in pixels."""
     return parse_side(request.query_params.get("width")), parse_side(request.query_params.get("height"))
 
 
-def parse_side(said: str | None) -> float:
-    """A side of the page in the browser."""
+def parse_side(text: str | None) -> float:
+    """Return one side of the page in the browser, in pixels."""
     try:
-        found = float(said or "")
+        side = float(text or "")
     except ValueError:
-        found = float("nan")
-    if not SIDES[0] <= found <= SIDES[1]:
+        side = float("nan")
+    if not SIDES[0] <= side <= SIDES[1]:
         raise DataError(f"a side of the page must be from {SIDES[0]:.0f} to {SIDES[1]:,.0f} pixels; reload the page")
-    return found
+    return side

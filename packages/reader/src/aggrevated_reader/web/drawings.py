@@ -1,4 +1,4 @@
-"""Drawings: ink comes in, symbols and trees go out; what was corrected is kept as pages to learn from."""
+"""Drawings: reading their symbols and trees, and saving corrected pages."""
 
 from __future__ import annotations
 
@@ -24,69 +24,85 @@ from aggrevated_reader.transcript import Transcript
 from aggrevated_reader.web.ink import Drawing, Parts, place_symbols
 
 NAME = "drawing"
-EXAMPLES = 2026  # the seed of pages that are shown to people
-# of so many pages the one whose symbols are nearest to that number
-TRIED = 4
+EXAMPLES = 2026  # seed of example pages
+TRIED = 4  # pages, of which an example is the one that is nearest to USUAL symbols
 USUAL = 16
 
 
 @dataclass(frozen=True)
 class ReadDrawing:
-    """A drawing as it was read, and as it is after what was said of it."""
+    """A drawing with the reader's result and the user's corrections.
+
+    Args:
+        drawing: The ink and the corrections.
+        symbols: The parts of each symbol, in reading order.
+        parsed: The reader's result.
+        labels: The corrected labels.
+        heads: The corrected heads, int [n].
+    """
 
     drawing: Drawing
-    symbols: tuple[Parts, ...]  # in reading order
+    symbols: tuple[Parts, ...]
     parsed: ParsedPage
     labels: tuple[str, ...]
     heads: Array
 
     @property
     def page(self) -> Page:
-        """With the labels and heads that hold now."""
+        """The page with the corrected labels and heads."""
         return replace(self.parsed.seen.page, symbols=self.labels, heads=self.heads)
 
     @property
     def transcript(self) -> Transcript:
+        """The corrected symbols as an expression."""
         return Transcript(self.labels, self.heads, self.parsed.reading.boxes)
 
     @property
     def pressures(self) -> list[list[Array]]:
-        """Of each symbol's strokes."""
+        """The pressures of each symbol's strokes."""
         return [[one for part in parts for one in self.drawing.pressures[part]] for parts in self.symbols]
 
     def export_inkml(self, confirmed: bool) -> bytes:
-        """The page as InkML, with labels and heads where these are confirmed."""
+        """Return the page as InkML, with labels and heads if they are confirmed."""
         text = self.transcript.text if confirmed else ""
         return to_inkml(self.page, text, labels=confirmed, heads=confirmed, pressures=self.pressures)
 
     def to_dict(self) -> JsonDict:
-        """All that the page shows."""
-        facts = self.parsed.to_dict()
-        written = self.transcript
-        for symbol, parts, label, head in zip(facts["symbols"], self.symbols, self.labels, self.heads, strict=True):
+        """Return everything that the page displays, for JSON."""
+        result = self.parsed.to_dict()
+        transcript = self.transcript
+        for symbol, parts, label, head in zip(result["symbols"], self.symbols, self.labels, self.heads, strict=True):
             symbol |= {"parts": list(parts), "read_as": symbol["label"], "read_head": symbol["head"]}
             symbol |= {"label": label, "head": int(head)}
             symbol.pop("strokes", None)
-        return facts | {"text": written.text, "latex": written.latex}
+        return result | {"text": transcript.text, "latex": transcript.latex}
 
 
 class Drawings:
-    """What there is behind the page: a reader, and a folder for corrected pages."""
+    """Service behind the page: a reader, and a folder for corrected pages.
+
+    Args:
+        reader: The reader of pages.
+        folder: The folder to save corrected pages in; created with the first page.
+
+    Raises:
+        UsageError: The path exists and is not a folder.
+    """
 
     def __init__(self, reader: PageReader, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
             raise UsageError(
-                f"--corrected-pages is {folder}, which is no folder; name one, and it is made when it is needed"
+                f"--corrected-pages is {folder}, which is not a folder; give a folder, which may be a new one"
             )
         self.reader = reader
         self.folder = folder
 
     def warm_up(self) -> None:
-        """Read a page that nobody sees: the first one takes seconds, and nobody should wait for it."""
+        """Read a hidden page, because the first page takes seconds."""
         self.reader.parse_segmented(Path(NAME), SegmentedPage(generate_page(0, EXAMPLES)))
 
     def describe_state(self) -> JsonDict:
-        """What the page has to know before anything is drawn."""
+        """Return what the page needs before the first drawing, for JSON."""
         reads = self.reader.reads
         names = reads.policy.classes if isinstance(reads, LoadedReader) else ()
         return {
@@ -101,7 +117,7 @@ class Drawings:
             return sum(1 for _ in self.folder.glob("*.inkml")) if self.folder.is_dir() else 0
 
     def read(self, drawing: Drawing) -> ReadDrawing:
-        """Its symbols, their labels and heads; what was said of them holds."""
+        """Return the symbols of a drawing with labels and heads; the user's corrections take precedence."""
         symbols = drawing.group_symbols()
         if len(symbols) > MAX_SYMBOLS:
             raise DataError(f"there are more than {MAX_SYMBOLS} symbols; write less on one page")
@@ -109,16 +125,16 @@ class Drawings:
         parsed = self.reader.parse_segmented(Path(NAME), seen)
         labels = list(parsed.reading.labels)
         heads = parsed.reading.heads.copy()
-        number = {parts: place for place, parts in enumerate(symbols, 1)} | {(): 0}
-        for one in drawing.said:
-            place = number[one.parts] - 1
-            labels[place] = one.label or labels[place]
-            if one.head is not None and number[one.head] != place + 1:
-                heads[place] = number[one.head]
+        number = {parts: index for index, parts in enumerate(symbols, 1)} | {(): 0}
+        for one in drawing.corrections:
+            index = number[one.parts] - 1
+            labels[index] = one.label or labels[index]
+            if one.head is not None and number[one.head] != index + 1:
+                heads[index] = number[one.head]
         return ReadDrawing(drawing, tuple(symbols), parsed, tuple(labels), heads)
 
     def list_steps(self, drawing: Drawing, confirmed: bool) -> JsonDict:
-        """How the page is parsed; with what each transition costs, where its tree is confirmed."""
+        """Return the parse of a drawing step by step, with costs if its tree is confirmed."""
         read = self.read(drawing)
         if not read.symbols:
             return {"steps": []}
@@ -128,14 +144,25 @@ class Drawings:
         return {"steps": list_parse_steps(policy, parser, known=confirmed)}
 
     def export_inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
-        """The page as InkML: ink and symbols; labels and heads where somebody has confirmed them."""
+        """Return the drawing as InkML: ink and symbols, with labels and heads if they are confirmed."""
         return self.read(drawing).export_inkml(confirmed)
 
     def keep(self, drawing: Drawing, seen: object) -> JsonDict:
-        """Write the page, with the tree that somebody saw and confirmed, into the folder, by a name that is free."""
+        """Save a page with its confirmed tree in the folder, under a new name.
+
+        Args:
+            drawing: The ink and the corrections.
+            seen: The labels and heads that the browser displayed when the user confirmed the tree.
+
+        Returns:
+            The name of the file, the folder, and the number of saved pages, for JSON.
+
+        Raises:
+            DataError: The tree differs from the displayed one.
+        """
         read = self.read(drawing)
         if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
-            raise DataError("that is not the tree that was shown; look at it again, and confirm it")
+            raise DataError("the confirmed tree is not the displayed one; check the tree again, and confirm it")
         data = read.export_inkml(confirmed=True)
         for number in count(self._count_saved_pages() + 1):
             name = f"page-{number:04d}.inkml"
@@ -144,7 +171,7 @@ class Drawings:
         raise AssertionError("numbers do not end")
 
     def import_file(self, data: bytes, name: str, width: float, height: float) -> JsonDict:
-        """The ink in a picture or InkML as parts of a page of that size, with what the file says of its symbols."""
+        """Return the ink of a picture or InkML, scaled to the page, and the symbols that the file defines."""
         seen = segment_file(data, name, also="")
         if not len(seen.page):
             raise DataError(f"{name} has no ink; give a picture or InkML of algebra")
@@ -152,7 +179,7 @@ class Drawings:
         return to_drawing_dict(seen, width, height, grouped)
 
     def make_example(self, seed: int, width: float, height: float) -> JsonDict:
-        """A page that nobody wrote, in a hand of its own."""
+        """Return a generated page by a generated writer."""
         pages = [generate_page(TRIED * seed + number, EXAMPLES) for number in range(TRIED)]
         page = min(pages, key=lambda page: abs(len(page) - USUAL))
         parts = [stroke for strokes in page.ink for stroke in strokes]
@@ -162,23 +189,30 @@ class Drawings:
 
 
 def to_drawing_dict(seen: SegmentedPage, width: float, height: float, grouped: bool = False) -> JsonDict:
-    """The ink of a page as parts of a page of that size; what is known of its symbols is said of them.
+    """Return the ink of a page as parts that are scaled to the size of the browser's page, for JSON.
 
-    `grouped`: somebody has said which strokes are a symbol.
+    Args:
+        seen: The page.
+        width: The width of the browser's page, in pixels.
+        height: The height of the browser's page, in pixels.
+        grouped: Whether the file defines which strokes are a symbol.
+
+    Returns:
+        The parts, the known labels and heads of symbols, whether the tree is confirmed, and doubts.
     """
     page = seen.page
     ink = place_symbols(page.ink, width, height)
     is_pictured = not seen.stroke_ids
     pieces = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
     firsts = np.cumsum([0, *map(len, pieces)]).tolist()
-    own = [list(range(first, last)) for first, last in pairwise(firsts)]
+    part_numbers = [list(range(first, last)) for first, last in pairwise(firsts)]
     gold = has_gold_heads(page)
-    said = [
+    corrections = [
         {"parts": parts}
         | ({} if label == NAMELESS else {"label": label})
-        | ({"head": own[head - 1] if head else []} if gold else {})
-        for parts, label, head in zip(own, page.symbols, page.heads.tolist(), strict=True)
+        | ({"head": part_numbers[head - 1] if head else []} if gold else {})
+        for parts, label, head in zip(part_numbers, page.symbols, page.heads.tolist(), strict=True)
         if grouped or label != NAMELESS
     ]
     parts = [[np.round(stroke, 2).tolist() for stroke in part] for piece in pieces for part in piece]
-    return {"parts": parts, "said": said, "confirmed": gold, "doubts": list(seen.doubts)}
+    return {"parts": parts, "said": corrections, "confirmed": gold, "doubts": list(seen.doubts)}

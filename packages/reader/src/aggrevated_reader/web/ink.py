@@ -1,7 +1,7 @@
-"""Ink as a page sends it: parts, and what somebody has said of symbols; looked at before it is believed.
+"""Ink and corrections of symbols as the page sends them, validated.
 
-A part is what is surely one piece: a stroke of the pen, or what hangs together in a picture. A symbol is some parts.
-What is said of one, its label or its head, also says that these parts are a symbol.
+A part is certainly one piece: a stroke of the pen, or connected ink in a picture. A symbol consists of parts.
+A correction of a symbol's label or head also states that these parts are a symbol.
 """
 
 from __future__ import annotations
@@ -23,113 +23,129 @@ from aggrevated_reader.pictures.symbol_grouping import MAX_PARTS, group_strokes
 
 MAX_COORDINATE = 1e5
 LARGEST = sys.float_info.max
-LARGE = 60.0  # units of a page that a usual symbol is high, at most
-Parts = tuple[int, ...]  # the places of a symbol's parts, sorted
+LARGE = 60.0  # maximum of the median symbol size, in units of a page
+Parts = tuple[int, ...]  # the numbers of a symbol's parts, sorted
 ROOT: Parts = ()
 
 
 @dataclass(frozen=True)
 class SymbolCorrection:
-    """What somebody has said of a symbol; None where it is left to the reader."""
+    """Correction of a symbol by the user.
+
+    Args:
+        parts: The parts of the symbol.
+        label: The label, or None if the reader chooses it.
+        head: ROOT or the parts of the symbol's head, or None if the reader chooses it.
+    """
 
     parts: Parts
     label: str | None = None
-    head: Parts | None = None  # ROOT, or the parts of the symbol that heads it
+    head: Parts | None = None
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What was drawn, and what was said of it."""
+    """Ink of a page, and corrections of its symbols.
 
-    parts: tuple[Strokes, ...]  # of the strokes [points, 2] of each
-    pressures: tuple[tuple[Array, ...], ...]  # of each stroke [points], 0.5 where no pen told
-    said: tuple[SymbolCorrection, ...] = ()
+    Args:
+        parts: The strokes of each part, each stroke [points, 2].
+        pressures: The pressures of each part's strokes, each [points] from 0 to 1; 0.5 without a pen.
+        corrections: The corrections of symbols.
+    """
+
+    parts: tuple[Strokes, ...]
+    pressures: tuple[tuple[Array, ...], ...]
+    corrections: tuple[SymbolCorrection, ...] = ()
 
     def group_symbols(self) -> list[Parts]:
-        """The parts of each symbol, in reading order: as was said, and all others by geometry."""
-        known = [one.parts for one in self.said]
+        """Return the parts of each symbol, in reading order: by corrections, and by geometry for the rest."""
+        known = [one.parts for one in self.corrections]
         taken = {part for parts in known for part in parts}
         free = [part for part in range(len(self.parts)) if part not in taken]
-        known += [tuple(free[place] for place in group) for group in group_strokes([self.parts[part] for part in free])]
+        known += [tuple(free[index] for index in group) for group in group_strokes([self.parts[part] for part in free])]
         ink = [self.get_strokes(parts) for parts in known]
-        return [known[place] for place in sort_reading_order(ink)] if ink else []
+        return [known[index] for index in sort_reading_order(ink)] if ink else []
 
     def get_strokes(self, parts: Parts) -> Strokes:
-        """Of some parts together."""
+        """Return the strokes of some parts."""
         return tuple(stroke for part in parts for stroke in self.parts[part])
 
 
 def parse_drawing(facts: dict[str, Any]) -> Drawing:
-    """What a request says; a `DataError` where it says anything else."""
+    """Return the drawing in a request.
+
+    Raises:
+        DataError: The request is not a drawing.
+    """
     parts = parse_list(facts, "parts", MAX_PARTS)
     points = 0
     strokes: list[Strokes] = []
     pressures: list[tuple[Array, ...]] = []
-    for place, part in enumerate(parts):
+    for number, part in enumerate(parts):
         if not isinstance(part, list) or not part:
-            raise DataError(f"part {place} has no strokes; reload the page")
-        arrays = [parse_points(stroke, place) for stroke in part]
+            raise DataError(f"part {number} has no strokes; reload the page")
+        arrays = [parse_points(stroke, number) for stroke in part]
         points += sum(map(len, arrays))
         if points > MAX_POINTS:
-            raise DataError(f"there are more than {MAX_POINTS:,} points; write less on one page")
+            raise DataError(f"the page has more than {MAX_POINTS:,} points; write less on one page")
         strokes.append(tuple(array[:, :2].copy() for array in arrays))
         pressures.append(tuple(array[:, 2].copy() for array in arrays))
     return Drawing(tuple(strokes), tuple(pressures), parse_corrections(facts, len(parts)))
 
 
 def parse_list(facts: dict[str, Any], name: str, most: int) -> list[Any]:
-    """A list of the request, of at most so many items; an empty one where it is left out."""
-    found = facts.get(name, [])
-    if not isinstance(found, list) or len(found) > most:
+    """Return a list of the request, of at most `most` items; a missing one is empty."""
+    items = facts.get(name, [])
+    if not isinstance(items, list) or len(items) > most:
         raise DataError(f"{name} must be a list of at most {most} items; write less on one page, or reload it")
-    return found
+    return items
 
 
-def parse_points(stroke: object, place: int) -> Array:
-    """[points, 3]: x, y and pressure of a stroke, each point a list of the first two or of all."""
+def parse_points(stroke: object, part: int) -> Array:
+    """Return x, y and pressure of a stroke, [points, 3]; each point is a list of two or three numbers."""
     if not isinstance(stroke, list) or not stroke:
-        raise DataError(f"a stroke of part {place} has no points; reload the page")
+        raise DataError(f"a stroke of part {part} has no points; reload the page")
     if not all(isinstance(point, list) and len(point) in (2, 3) and all(map(is_number, point)) for point in stroke):
-        raise DataError(f"a point of part {place} is not two or three numbers; reload the page")
-    found = np.array([[*point, 0.5][:3] for point in stroke], np.float64)
-    if not (np.abs(found[:, :2]) <= MAX_COORDINATE).all():
-        raise DataError(f"a point of part {place} lies beyond ±{MAX_COORDINATE:,.0f}; reload the page")
-    found[:, 2] = found[:, 2].clip(0.0, 1.0)
-    return found
+        raise DataError(f"a point of part {part} is not two or three numbers; reload the page")
+    points = np.array([[*point, 0.5][:3] for point in stroke], np.float64)
+    if not (np.abs(points[:, :2]) <= MAX_COORDINATE).all():
+        raise DataError(f"a point of part {part} lies beyond ±{MAX_COORDINATE:,.0f}; reload the page")
+    points[:, 2] = points[:, 2].clip(0.0, 1.0)
+    return points
 
 
 def is_number(value: object) -> bool:
-    """Whether it is one that an array can hold."""
+    """Return whether a value is a number that an array can hold."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def parse_corrections(facts: dict[str, Any], count: int) -> tuple[SymbolCorrection, ...]:
-    """What was said of symbols; no part belongs to two of them. Heads that are no symbol any more are forgotten."""
-    found = [parse_correction(entry, count) for entry in parse_list(facts, "said", MAX_PARTS)]
-    parts = [part for one in found for part in one.parts]
+    """Return the corrections of a request, without heads that are no longer symbols."""
+    corrections = [parse_correction(entry, count) for entry in parse_list(facts, "said", MAX_PARTS)]
+    parts = [part for one in corrections for part in one.parts]
     if len(parts) != len(set(parts)):
         raise DataError("a part belongs to two symbols; reload the page")
-    heads = {one.head for one in found if one.head}
-    known = {one.parts for one in found}
+    heads = {one.head for one in corrections if one.head}
+    known = {one.parts for one in corrections}
     taken = set(parts)
-    for head in sorted(heads - known):  # who is somebody's head is a symbol, unless it has been taken apart
+    for head in sorted(heads - known):  # a head is a symbol, unless its parts belong to other symbols now
         if not taken & set(head):
-            found.append(SymbolCorrection(head))
+            corrections.append(SymbolCorrection(head))
             known.add(head)
             taken |= set(head)
     return tuple(
         SymbolCorrection(one.parts, one.label, None if one.head and one.head not in known else one.head)
-        for one in found
+        for one in corrections
     )
 
 
 def parse_correction(entry: object, count: int) -> SymbolCorrection:
     if not isinstance(entry, dict):
-        raise DataError("what is said of a symbol is no object; reload the page")
+        raise DataError("a correction of a symbol is not a JSON object; reload the page")
     label = entry.get("label")
     head = entry.get("head")
     if label is not None and not (isinstance(label, str) and label.isprintable() and 0 < len(label.encode()) <= BYTES):
-        raise DataError(f"a label must be something that can be printed, of at most {BYTES} bytes; shorten it")
+        raise DataError(f"a label must be printable and have at most {BYTES} bytes; change it")
     parts = parse_parts(entry.get("parts"), count)
     if not parts or (label is not None and label != label.strip()):
         raise DataError("a symbol has no parts, or a label begins or ends with a space; reload the page")
@@ -145,10 +161,10 @@ def parse_parts(value: object, count: int) -> Parts:
 
 
 def place_symbols(ink: Sequence[Strokes], width: float, height: float) -> list[Strokes]:
-    """The ink of each symbol in the middle of a page of that size: as large as fits and as people write."""
-    every = np.concatenate([stroke for strokes in ink for stroke in strokes])
-    low = every.min(axis=0)
-    size = np.ptp(every, axis=0)
+    """Return the ink of each symbol, centered on a page of that size and scaled like handwriting."""
+    all_points = np.concatenate([stroke for strokes in ink for stroke in strokes])
+    low = all_points.min(axis=0)
+    size = np.ptp(all_points, axis=0)
     margin = 0.06 * min(width, height)
     room = np.array([width, height]) - 2 * margin
     tallest = float(np.median([np.ptp(np.concatenate(strokes), axis=0).max() for strokes in ink]))

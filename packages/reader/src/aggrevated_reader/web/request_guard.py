@@ -1,7 +1,7 @@
-"""Who is answered: requests from this machine's browser, to this server's name, that know its token. Nobody else.
+"""Guard of the server: it answers only requests from this machine's browser that know the server's token.
 
-The token is the first part of every path, so that there is no cookie that another server on this machine could be
-sent, and nothing that a page of another origin could make a browser add.
+The token is the first part of every path. So the server needs no cookie, which other servers on this machine
+could receive, and a page of another origin cannot make a browser send the token.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-STRANGER = "this address is not yours to open; use the one that the command printed"
+STRANGER = "access to this address is denied; use the one that the command printed"
 
 
 class Guard:
-    """An application behind its token. What it is not, is not told to those who are refused."""
+    """Application behind a token; refused requests learn nothing about it."""
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
         self.app = app
@@ -39,8 +39,8 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message["headers"], *own]}
+                headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *headers]}
             await send(message)
 
         if self._is_stranger(scope):
@@ -67,13 +67,13 @@ class Guard:
 
 
 def is_cross_site(headers: dict[str, list[str]]) -> bool:
-    """Whether the browser says that a page of another origin asks; somebody who follows a link to here may."""
+    """Return whether a page of another origin sent the request; links to this server are allowed."""
     site, mode = (headers.get(f"sec-fetch-{name}", [""])[0] for name in ("site", "mode"))
     return site not in ("", "none", "same-origin") and mode != "navigate"
 
 
 async def refuse(send: Send) -> None:
-    """One sentence, the same for all."""
+    """Answer with status 403 and one message for all refusals."""
     body = json.dumps({"error": STRANGER}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 403, "headers": [*headers, (b"connection", b"close")]})

@@ -1,4 +1,4 @@
-"""How requests are answered: bodies up to a limit, work in turn, files of the package, mistakes in a sentence."""
+"""Handling of requests: bodies up to a limit, a queue of work, static files, and errors as messages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from aggrevated.storage import decode_utf8, parse_json, truncate_message
 T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-PATIENCE = 30.0  # seconds for a body to come
-WAITING = 8  # requests that may wait for one that is worked on
+PATIENCE = 30.0  # seconds that a body may take
+WAITING = 8  # requests that may wait for the running one
 KINDS = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -33,11 +33,11 @@ KINDS = {
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body, if it has no more than so many bytes and comes in time."""
+    """Return the body of a request; refuse one that has more than `most` bytes or is too slow."""
     data = bytearray()
-    too_large = HTTPException(413, f"that is more than {most:,} bytes; send less")
-    said = request.headers.get("content-length", "0")
-    if not said.isascii() or not said.isdigit() or int(said) > most:
+    too_large = HTTPException(413, f"the request has more than {most:,} bytes; send less")
+    length = request.headers.get("content-length", "0")
+    if not length.isascii() or not length.isdigit() or int(length) > most:
         raise too_large
     try:
         async with asyncio.timeout(PATIENCE):
@@ -46,35 +46,35 @@ async def read_body(request: Request, most: int) -> bytes:
                 if len(data) > most:
                     raise too_large
     except TimeoutError as error:
-        raise HTTPException(408, "the request did not come to its end; send it again") from error
+        raise HTTPException(408, "the request was not complete in time; send it again") from error
     return bytes(data)
 
 
 async def read_json_body(request: Request, most: int) -> dict[str, Any]:
-    """The JSON object in the body, of no more than so many bytes, and no deeper or longer than any that is needed."""
+    """Return the JSON object in the body, limited in bytes, depth and length."""
     data = await read_body(request, most)
     try:
-        facts = parse_json(decode_utf8(data))
+        value = parse_json(decode_utf8(data))
     except DataError:
         raise
     except ValueError as error:
-        raise DataError("the request is no JSON; reload the page") from error
-    if not isinstance(facts, dict):
-        raise DataError("the request is no JSON object; reload the page")
-    return facts
+        raise DataError("the request is not JSON; reload the page") from error
+    if not isinstance(value, dict):
+        raise DataError("the request is not a JSON object; reload the page")
+    return value
 
 
 class WorkQueue:
-    """Work that is done one after the other beside the server; more than a few that wait are sent away."""
+    """Queue of work in another thread, one task at a time; further requests are refused when it is full."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.waiting = 0
 
     async def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
-        """What the work gives."""
+        """Return the result of the work."""
         if self.waiting >= WAITING:
-            raise HTTPException(503, "there is too much to do at the moment; try again")
+            raise HTTPException(503, "the server is busy; try again")
         self.waiting += 1
         try:
             async with self.lock:
@@ -84,54 +84,56 @@ class WorkQueue:
 
 
 def make_application(routes: Sequence[Route], *files: str) -> Starlette:
-    """Routes and files of `static/`, of which the first is the page itself."""
-    shown = [Route("/" if place == 0 else f"/{name}", make_file_endpoint(name)) for place, name in enumerate(files)]
+    """Return an application with these routes and files of `static/`; the first file is the page at /."""
+    file_routes = [
+        Route("/" if index == 0 else f"/{name}", make_file_endpoint(name)) for index, name in enumerate(files)
+    ]
     handlers: dict[Any, Any] = {
         AggrevatedError: handle_user_error,
         HTTPException: handle_http_error,
         ClientDisconnect: handle_disconnect,
         Exception: handle_internal_error,
     }
-    return Starlette(routes=[*shown, *routes], exception_handlers=handlers)
+    return Starlette(routes=[*file_routes, *routes], exception_handlers=handlers)
 
 
 def make_file_endpoint(name: str) -> Endpoint:
-    """Gives a file of `static/`. Names are fixed here: no request says which file is read."""
-    place = files("aggrevated_reader.web").joinpath("static", name)
+    """Return an endpoint for one file of `static/`; a request cannot choose another file."""
+    path = files("aggrevated_reader.web").joinpath("static", name)
     kind = KINDS[name.rpartition(".")[2]]
 
     async def send_file(request: Request) -> Response:
-        return Response(place.read_bytes(), media_type=kind)
+        return Response(path.read_bytes(), media_type=kind)
 
     return send_file
 
 
 def make_json_response(facts: object, status: int = 200) -> Response:
-    """As JSON, which has no number that is none."""
+    """Return a response of strict JSON, without NaN and infinity."""
     return Response(
         json.dumps(facts, ensure_ascii=False, allow_nan=False).encode(), status, media_type="application/json"
     )
 
 
 async def handle_user_error(request: Request, error: Exception) -> Response:
-    """A mistake of the user's, in the sentence that a command would print."""
+    """Return the message that a command would print for an error of the user."""
     return JSONResponse({"error": str(error)}, 422)
 
 
 async def handle_http_error(request: Request, error: Exception) -> Response:
-    """What cannot be asked for."""
+    """Return the message of a request that cannot be served."""
     assert isinstance(error, HTTPException)
-    words = {404: "there is nothing of that name here", 405: "that cannot be done here"}
-    return JSONResponse({"error": words.get(error.status_code, error.detail)}, error.status_code)
+    messages = {404: "this address does not exist", 405: "this method is not allowed here"}
+    return JSONResponse({"error": messages.get(error.status_code, error.detail)}, error.status_code)
 
 
 async def handle_disconnect(request: Request, error: Exception) -> Response:
-    """Nobody is there any more to be answered."""
+    """Return an empty response, because the client has left."""
     return Response(status_code=400)
 
 
 async def handle_internal_error(request: Request, error: Exception) -> Response:
-    """A mistake of ours: the terminal is told what it was, the browser only that it was."""
-    told = truncate_message(f"{request.method} {request.url.path} failed: {type(error).__name__}: {error}", 300)
-    print(told, file=sys.stderr, flush=True)
-    return JSONResponse({"error": "that went wrong; the terminal says how"}, 500)
+    """Print the error on the terminal, and return only that there was one."""
+    message = truncate_message(f"{request.method} {request.url.path} failed: {type(error).__name__}: {error}", 300)
+    print(message, file=sys.stderr, flush=True)
+    return JSONResponse({"error": "internal error; see the terminal for details"}, 500)

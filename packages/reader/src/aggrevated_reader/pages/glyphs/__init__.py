@@ -1,7 +1,7 @@
-"""Ways of writing every symbol: what the pen passes, before a hand makes it its own.
+"""Ways of writing every symbol: the points that the pen passes, before a writer's deviations.
 
-A way is a string. Points are in hundredths of a digit's height, x to the right and y *upwards* from the baseline, with
-small letters about 60 high; `*` is a sharp corner, `|` lifts the pen.
+A way is a string. Points are in hundredths of a digit's height, x to the right and y *upwards* from the
+baseline; small letters are about 60 high. `*` marks a sharp corner, `|` lifts the pen.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from aggrevated.core.arrays import Array
 from aggrevated_reader.pages.glyphs import capitals, digits, greek, signs, small_letters, words
 
 WAYS = digits.WAYS | signs.WAYS | small_letters.WAYS | capitals.WAYS | greek.WAYS | words.WAYS
-KNEE = 0.40  # where the bar of `√` begins, in heights of a digit
-SAMPLES = 6  # points of the curve between two that the pen passes
+KNEE = 0.40  # x at which the bar of `√` begins, in heights of a digit
+SAMPLES = 6  # points of the curve from one passed point to the next
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to write a symbol. The curve is linear in the points that it passes: `curve @ points`."""
+    """One way to write a symbol; its curve is linear in the points that the pen passes: `curve @ points`."""
 
     points: Array  # [C, 2]
     curve: Array  # [P, C]
-    strokes: Array  # int [P]: which stroke each point of the curve belongs to, 0 first
-    corners: Array  # bool [P]: where the pen turns sharply, or begins or ends
+    strokes: Array  # int [P]: the stroke of each point of the curve, from 0
+    corners: Array  # bool [P]: sharp corners and ends
 
 
 @cache
 def list_ways(symbol: str) -> tuple[Way, ...]:
-    """All ways to write that symbol."""
+    """Return all ways to write a symbol."""
     return tuple(_parse_way(text) for text in WAYS[symbol])
 
 
@@ -52,7 +52,7 @@ def _parse_way(text: str) -> Way:
 
 
 def _parse_stroke(words: Sequence[str]) -> tuple[Array, Array]:
-    """(the matrix from points to curve, [P, C]; which points of the curve are corners, [P])."""
+    """Return the matrix from points to curve, [P, C], and which points of the curve are corners, [P]."""
     last = len(words) - 1
     ends = [0, *(i for i, word in enumerate(words) if word.endswith("*") and 0 < i < last), last]
     pieces = []
@@ -68,10 +68,10 @@ def _parse_stroke(words: Sequence[str]) -> tuple[Array, Array]:
 
 
 def _make_catmull_rom_matrix(count: int) -> Array:
-    """The curve through so many points, without the last one: [SAMPLES × (count − 1), count]."""
+    """Return the curve through `count` points without the last: [SAMPLES × (count − 1), count]."""
     around = np.zeros((count + 2, count))
     around[1:-1] = np.eye(count)
-    # as if the curve went straight on at its ends
+    # straight continuation at both ends
     around[0, :2] = (2, -1)
     around[-1, -2:] = (-1, 2)
     t = np.arange(SAMPLES)[:, None] / SAMPLES

@@ -1,4 +1,4 @@
-"""Ways to write the capital letters."""
+"""Ways to write capital letters."""
 
 WAYS: dict[str, tuple[str, ...]] = {
     "A": (

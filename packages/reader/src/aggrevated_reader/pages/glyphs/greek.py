@@ -1,4 +1,4 @@
-"""Ways to write the Greek letters that algebra borrows, and ∞."""
+"""Ways to write the Greek letters of algebra, and ∞."""
 
 WAYS: dict[str, tuple[str, ...]] = {
     "α": (

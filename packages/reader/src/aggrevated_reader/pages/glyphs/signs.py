@@ -1,4 +1,4 @@
-"""Ways to write operators, relations, brackets, points, bars and the sign of a root."""
+"""Ways to write operators, relations, brackets, points, bars and the root sign."""
 
 WAYS: dict[str, tuple[str, ...]] = {
     "+": (
@@ -245,7 +245,7 @@ WAYS: dict[str, tuple[str, ...]] = {
         "12,104 4,28 | 0,4 4,2",
         "6,104 6,24 | 4,2 8,4 5,6",
     ),
-    # Beyond x = 40 the bar: the page makes it as long as what is under it.
+    # The bar begins at x = 40; the layout makes it as long as the radicand.
     "√": (
         "0,48 10,56* 22,0* 40,106* 70,106 100,105",
         "0,40 8,46 12,40 24,-2* 40,104* 66,104 100,106",

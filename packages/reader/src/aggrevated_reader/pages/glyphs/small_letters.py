@@ -1,4 +1,4 @@
-"""Ways to write the small letters: printed, cursive, and in a hurry."""
+"""Ways to write small letters: printed, cursive and hasty."""
 
 WAYS: dict[str, tuple[str, ...]] = {
     "a": (

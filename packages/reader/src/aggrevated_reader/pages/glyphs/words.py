@@ -1,19 +1,19 @@
-"""Ways to write the names of functions, each of which is one symbol: letters close to each other."""
+"""Ways to write the names of functions as one symbol each, with letters close to each other."""
 
 from aggrevated_reader.pages.glyphs import small_letters
 
 WORDS = ("sin", "cos", "tan", "log", "lim")
-COUNT = 8  # of ways for each
-BETWEEN = 12  # hundredths from letter to letter
+COUNT = 8  # ways for each word
+BETWEEN = 12  # gap between letters, in hundredths of a digit's height
 
 
 def _make_word_way(word: str, number: int) -> str:
-    """A way to write the word; the number decides which way each letter is written."""
+    """Return a way to write the word; the number determines the way of each letter."""
     right = 0.0
     strokes = []
-    for place, letter in enumerate(word):
+    for index, letter in enumerate(word):
         ways = small_letters.WAYS[letter]
-        way = ways[(number * (2 * place + 3) + 5 * place) % len(ways)]
+        way = ways[(number * (2 * index + 3) + 5 * index) % len(ways)]
         left = min(_parse_x(point) for point in way.replace("|", " ").split())
         strokes.append(_translate_way(way, right - left))
         right = BETWEEN + max(_parse_x(point) for point in strokes[-1].replace("|", " ").split())
@@ -25,7 +25,7 @@ def _parse_x(point: str) -> float:
 
 
 def _translate_way(way: str, by: float) -> str:
-    """The way, so much further to the right."""
+    """Return the way, shifted to the right."""
     words = (word if word == "|" else f"{_parse_x(word) + by:g},{word.partition(',')[2]}" for word in way.split())
     return " ".join(words)
 
