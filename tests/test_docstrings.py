@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import jedi
 import pytest
 
 import aggrevated
@@ -102,3 +103,22 @@ def test_first_line_of_no_docstring_needs_its_neighbor() -> None:
     files = [*(root / "src").rglob("*.py"), *(root / "packages").glob("*/src/**/*.py")]
     found = [f"{file}" for file in files if '"""The same' in file.read_text()]
     assert found == []
+
+
+@pytest.mark.parametrize("name", sorted(HOMES))
+def test_editor_completes_public_name(name: str) -> None:
+    code = f"import aggrevated\naggrevated.{name}"
+    completions = jedi.Script(code).complete(2, len(f"aggrevated.{name}") - 1)
+    assert name in {completion.name for completion in completions}
+
+
+HOVERED = ["train", "resume", "resolve_config", "Trainer", "NaturalUpdate", "as_expert", "CartPole"]
+
+
+@pytest.mark.parametrize("name", HOVERED)
+    "name", ["train", "resume", "resolve_config", "Trainer", "NaturalUpdate", "as_expert", "CartPole"]
+)
+def test_editor_shows_docstring_of_public_name_on_hover(name: str) -> None:
+    (shown,) = jedi.Script(f"import aggrevated\naggrevated.{name}").help(2, len("aggrevated.") + 1)
+    docstring = inspect.getdoc(OBJECTS[name])
+    assert docstring and docstring in shown.docstring()
