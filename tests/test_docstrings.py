@@ -116,8 +116,6 @@ HOVERED = ["train", "resume", "resolve_config", "Trainer", "NaturalUpdate", "as_
 
 
 @pytest.mark.parametrize("name", HOVERED)
-    "name", ["train", "resume", "resolve_config", "Trainer", "NaturalUpdate", "as_expert", "CartPole"]
-)
 def test_editor_shows_docstring_of_public_name_on_hover(name: str) -> None:
     (shown,) = jedi.Script(f"import aggrevated\naggrevated.{name}").help(2, len("aggrevated.") + 1)
     docstring = inspect.getdoc(OBJECTS[name])
