@@ -1,4 +1,4 @@
-"""Experts π*: anything that can act, and, better, that can tell what each action would cost from here on."""
+"""Experts π*: objects that act in states and may also return costs-to-go."""
 
 from typing import Protocol, runtime_checkable
 
@@ -6,48 +6,62 @@ from aggrevated.core.arrays import Array
 
 
 class Expert(Protocol):
-    """π*. It sees states, which may hold more than the learner's observations."""
+    """The policy π* that the learner imitates.
+
+    An expert receives the simulator's states, which may contain more than the learner's observations.
+    """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the name that errors, reports and run folders use for the expert."""
+        ...
 
     def act(self, states: Array, t: int) -> Array:
-        """The actions [n], or [n, A] where they are vectors, that π* takes in the states [n, ...] at time t."""
+        """Return the actions of π* in the states [n, ...] at time t.
+
+        Returns:
+            Integers [n] for discrete actions, or vectors [n, A] for continuous actions.
+        """
         ...
 
 
 @runtime_checkable
 class DiscreteQExpert(Expert, Protocol):
-    """An expert that also knows Q*(s, a)."""
+    """An expert that knows Q*(s, ·), the cost-to-go of every discrete action."""
 
     def q(self, states: Array) -> Array:
-        """[n, A]: the cost-to-go of every action in the states [n, ...]."""
+        """Return the cost-to-go [n, A] of every action in the states [n, ...]."""
         ...
 
 
 @runtime_checkable
 class StateActionQExpert(Expert, Protocol):
-    """An expert that knows Q*(s, a) of an action that it is asked about, such as a vector."""
+    """An expert that knows Q*(s, a), the cost-to-go of one given action."""
 
     def q_of(self, states: Array, actions: Array) -> Array:
-        """[n]: the cost-to-go of the actions [n], or [n, A], each in its state of [n, ...]."""
+        """Return the cost-to-go [n] of one action in each state.
+
+        Args:
+            states: states [n, ...].
+            actions: actions [n] or [n, A], one for each state.
+        """
         ...
 
 
 @runtime_checkable
 class StateValueExpert(Expert, Protocol):
-    """An expert that also has a critic, V*(s)."""
+    """An expert that knows V*(s), for example from a critic."""
 
     @property
     def discount(self) -> float:
-        """γ of the critic."""
+        """Return the discount γ of the values."""
         ...
 
     def v(self, states: Array) -> Array:
-        """[n]: the discounted cost-to-go of the states [n, ...] under π*."""
+        """Return the discounted cost-to-go [n] of the states [n, ...] under π*."""
         ...
 
 
 def get_discount(expert: Expert) -> float:
-    """γ of what the expert knows; 1 where it does not say."""
+    """Return the expert's discount γ, or 1 if the expert has no `discount`."""
     return float(getattr(expert, "discount", 1.0))

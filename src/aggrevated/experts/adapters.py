@@ -1,7 +1,7 @@
-"""The expert ladder: whatever can act, or knows more, becomes an expert.
+"""Conversion of user objects to experts.
 
-Strongest first: what every action costs, `q(states)`; what an action costs, `q(states, actions)`; what a state costs,
-`v(states)`; what to do, `act`; what somebody did, recorded.
+From the strongest capability to the weakest: costs of all actions, `q(states)`; cost of one action,
+`q(states, actions)`; cost of a state, `v(states)`; actions, `act`; recorded demonstrations.
 """
 
 from __future__ import annotations
@@ -40,14 +40,37 @@ ACCEPTED_EXPERTS = (
 
 
 def as_expert(given: Any, simulator: Simulator, name: str | None = None) -> Expert:
-    """What was given as an expert in that simulator; a `UsageError` if nothing in it can be asked."""
+    """Return an object of yours as an expert for a simulator.
+
+    Args:
+        given: an object with some of `q(states)`, `q(states, actions)`, `v(states)` and `act(states, t)`;
+            a function of one observation; a Stable-Baselines3 model; an `nn.Module`; a `QFunction`;
+            demonstrations; or a function or class with the one parameter `simulator` that returns one of these.
+            Methods whose first parameter is called `observation` or `observations` receive the environment's
+            observations instead of states.
+        simulator: simulator in which the expert acts.
+        name: name of the expert; by default the object's own `name`, or the name of its function or class.
+
+    Returns:
+        The expert. It has exactly those of `q`, `q_of` and `v` that the object can answer.
+
+    Raises:
+        UsageError: the object is not of one of these kinds, or its methods take other parameters.
+
+    Example:
+        >>> import numpy as np
+        >>> from aggrevated import CartPole, as_expert
+        >>> expert = as_expert(lambda observation: int(observation[2] > 0), CartPole(), "lean")
+        >>> expert.act(np.array([[0.0, 0.0, 0.1, 0.0], [0.0, 0.0, -0.1, 0.0]]), 0)
+        array([1, 0])
+    """
     if is_expert_factory(given):
-        called = name or display_name(given)
-        made = call_user_code(f"the expert {called}", "making", lambda: given(simulator))
+        display = name or display_name(given)
+        made = call_user_code(f"the expert {display}", "making", lambda: given(simulator))
         if is_expert_factory(made):
-            raise UsageError(f"{called} makes what makes an expert; let it make the expert itself")
-        return as_expert(made, simulator, name or get_name(made) or called)
-    called = name or display_name(given)
+            raise UsageError(f"{display} returns a function that makes an expert; return the expert itself")
+        return as_expert(made, simulator, name or get_name(made) or display)
+    display = name or display_name(given)
     if is_demonstrations(given):
         from aggrevated.experts.behavior_clone import fit_behavior_clone
 
@@ -55,23 +78,35 @@ def as_expert(given: Any, simulator: Simulator, name: str | None = None) -> Expe
     if isinstance(given, QFunction):
         return expert_from_q_function(given, simulator, name or display_name(given.given))
     if inspect.isclass(given) or isinstance(given, str | Path):
-        shown = f"the class {given.__name__}" if inspect.isclass(given) else repr(str(given))
-        raise UsageError(f"{shown} is no expert: give {ACCEPTED_EXPERTS}")
-    if any(has_method(given, rung) for rung in CAPABILITIES):
-        return adapt_object(given, simulator, called, renamed=name is not None)
+        kind = f"the class {given.__name__}" if inspect.isclass(given) else repr(str(given))
+        raise UsageError(f"{kind} is not an expert: pass {ACCEPTED_EXPERTS}")
+    if any(has_method(given, capability) for capability in CAPABILITIES):
+        return adapt_object(given, simulator, display, renamed=name is not None)
     if has_sb3_predict(given):
-        return SB3PredictExpert(called, given, EnvironmentView(simulator))
+        return SB3PredictExpert(display, given, EnvironmentView(simulator))
     if is_module(given):
         from aggrevated.experts.torch_modules import ModuleExpert, ModuleOutputs
 
-        return ModuleExpert(called, ModuleOutputs.from_module(f"the expert {called}", given), simulator)
+        return ModuleExpert(display, ModuleOutputs.from_module(f"the expert {display}", given), simulator)
     if callable(given):
-        return AdaptedExpert(called, 1.0, act=adapt_act(given, simulator, called))
-    raise UsageError(f"{type(given).__name__} {given!r:.80} is no expert: give {ACCEPTED_EXPERTS}")
+        return AdaptedExpert(display, 1.0, act=adapt_act(given, simulator, display))
+    raise UsageError(f"{type(given).__name__} {given!r:.80} is not an expert: pass {ACCEPTED_EXPERTS}")
 
 
 def get_expert_capability(expert: Expert) -> str:
-    """The highest rung that it stands on: "q", "q_of", "v" or "act"."""
+    """Return the strongest capability of an expert.
+
+    Args:
+        expert: expert whose methods are looked at.
+
+    Returns:
+        "q" (costs of all actions), "q_of" (cost of one action), "v" (cost of a state) or "act" (no costs).
+
+    Example:
+        >>> from aggrevated import CartPole, get_expert_capability, load_expert
+        >>> get_expert_capability(load_expert("cartpole", CartPole()))
+        'q'
+    """
     if isinstance(expert, DiscreteQExpert):
         return "q"
     if isinstance(expert, StateActionQExpert):
@@ -79,58 +114,61 @@ def get_expert_capability(expert: Expert) -> str:
     return "v" if isinstance(expert, StateValueExpert) else "act"
 
 
-def expert_from_q_function(given: QFunction, simulator: Simulator, called: str) -> Expert:
-    """What a `QFunction` says that it is."""
+def expert_from_q_function(q_function: QFunction, simulator: Simulator, name: str) -> Expert:
+    """Return the expert that minimizes the costs of a `QFunction`."""
     space = simulator.action_space
     if not isinstance(space, Discrete):
         raise UsageError(
-            f"a QFunction knows every action, and {simulator.name} has infinitely many; give q(states, actions)"
+            f"a QFunction returns costs of all actions, and {simulator.name} has infinitely many; pass an object with "
+            "q(states, actions)"
         )
-    if not callable(given.given):
+    function = q_function.given
+    if not callable(function):
         raise UsageError(
-            f"a QFunction of {type(given.given).__name__}: give an nn.Module, or a function of observations"
+            f"a QFunction of {type(function).__name__} cannot be called; pass an nn.Module or a function of "
+            "observations"
         )
-    outputs: Callable[[Array], Any] = given.given
-    if is_module(given.given):
+    outputs: Callable[[Array], Any] = function
+    if is_module(function):
         from aggrevated.experts.torch_modules import ModuleOutputs
 
-        outputs = ModuleOutputs.from_module(f"the expert {called}", cast(Any, given.given))
-    return QFunctionExpert(called, outputs, simulator, int(space.n), given.rewards, given.discount)
+        outputs = ModuleOutputs.from_module(f"the expert {name}", cast(Any, function))
+    return QFunctionExpert(name, outputs, simulator, int(space.n), q_function.rewards, q_function.discount)
 
 
 def is_expert_factory(given: Any) -> bool:
-    """Whether it is a function or a class whose only parameter is called `simulator`."""
+    """Return whether an object is a function or class whose only required parameter is `simulator`."""
     if not inspect.isclass(given) and not inspect.isroutine(given) and not hasattr(given, "func"):
         return False
     try:
-        found = list(inspect.signature(given).parameters.values())
+        parameters = list(inspect.signature(given).parameters.values())
     except (TypeError, ValueError):
         return False
-    required = [parameter.name for parameter in found if parameter.default is parameter.empty]
+    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     return required == ["simulator"]
 
 
 def is_demonstrations(given: Any) -> bool:
-    """Whether it is demonstrations, or where they are."""
+    """Return whether an object is demonstrations, or the path or Minari name of some."""
     if isinstance(given, str | Path):
         return str(given).endswith(".npz") or str(given).startswith(MINARI)
     return isinstance(given, Demonstrations | list | tuple)
 
 
 def to_demonstrations(given: Any) -> Demonstrations:
-    """Recorded, read or listed."""
+    """Return an object that `is_demonstrations` accepts as `Demonstrations`."""
     if isinstance(given, Demonstrations):
         return given
     return read_demonstrations(given) if isinstance(given, str | Path) else demonstrations_from_list(given)
 
 
 def has_sb3_predict(given: Any) -> bool:
-    """Whether it has a `predict` as Stable-Baselines3's models have it."""
+    """Return whether an object has the `predict` of Stable-Baselines3's models."""
     method = getattr(given, "predict", None)
     return callable(method) and "deterministic" in inspect.signature(method).parameters
 
 
 def display_name(given: Any) -> str:
-    """Its name, or else what it is called in its program."""
-    own = get_name(given) or getattr(given, "__name__", "") or type(given).__name__
-    return str(own).strip("<>")
+    """Return the object's `name`, or the name of its function or class."""
+    name = get_name(given) or getattr(given, "__name__", "") or type(given).__name__
+    return str(name).strip("<>")

@@ -1,4 +1,4 @@
-"""Fits a small network to recorded actions, until it agrees no better with those that were held out."""
+"""Behavior cloning: fits a small network to recorded actions, with early stopping on held-out steps."""
 
 from __future__ import annotations
 
@@ -24,26 +24,30 @@ from aggrevated.simulators.checked import observe_and_check
 WIDTHS = (64, 64)
 LEARNING_RATE = 3e-3
 MINIBATCH = 256
-STEPS_PER_EVALUATION = 100  # steps from one look at what was held out to the next
-PATIENCE = 8  # looks without an improvement of a hundredth
-ENOUGH = 5e-4  # nats, or of the variance
-MOST = 5_000  # steps
+STEPS_PER_EVALUATION = 100  # optimizer steps between evaluations on the held-out steps
+PATIENCE = 8  # evaluations without an improvement of one percent
+TARGET_LOSS = 5e-4  # nats, or fraction of the variance; reaching it ends the fit
+MAX_STEPS = 5_000  # optimizer steps
 
 
-def fit_network(shown: Array, done: Array, held: Array, count: int | None, seed: int) -> NumpyNetwork:
-    """From observations [N, O] to the log-odds of `count` actions, by likelihood; or to vectors, by least squares."""
-    finite = count is not None
-    vectors = done.reshape(len(done), -1).astype(np.float32)
+def fit_network(observations: Array, actions: Array, held_out: Array, count: int | None, seed: int) -> NumpyNetwork:
+    """Fit a network from observations [N, O] to logits of `count` actions, or to action vectors for None.
+
+    The loss is the negative log-likelihood of discrete actions, or the squared error of vectors.
+    """
+    discrete = count is not None
+    vectors = actions.reshape(len(actions), -1).astype(np.float32)
     mean = vectors.mean(axis=0)
     scale = np.maximum(vectors.std(axis=0), 1e-6)
-    targets = torch.from_numpy(done.astype(np.int64) if finite else (vectors - mean) / scale)
+    targets = torch.from_numpy(actions.astype(np.int64) if discrete else (vectors - mean) / scale)
     with single_thread():
         generator = torch.Generator().manual_seed(seed)
         outputs = count if count is not None else vectors.shape[1]
-        network = make_relu_network([shown.shape[1], *WIDTHS, outputs], generator, last_gain=0.1)
-        train_epochs(network, torch.from_numpy(shown), targets, torch.from_numpy(held), finite, generator)
+        network = make_relu_network([observations.shape[1], *WIDTHS, outputs], generator, last_gain=0.1)
+        inputs = torch.from_numpy(observations)
+        train_epochs(network, inputs, targets, torch.from_numpy(held_out), discrete, generator)
         copy = NumpyNetwork.copy_of(network)
-    if finite:
+    if discrete:
         return copy
     weights = (*copy.weights[:-1], copy.weights[-1] * scale)
     biases = (*copy.biases[:-1], copy.biases[-1] * scale + mean)
@@ -51,53 +55,58 @@ def fit_network(shown: Array, done: Array, held: Array, count: int | None, seed:
 
 
 def train_epochs(
-    network: nn.Sequential, shown: Tensor, targets: Tensor, held: Tensor, finite: bool, generator: torch.Generator
+    network: nn.Sequential,
+    observations: Tensor,
+    targets: Tensor,
+    held_out: Tensor,
+    discrete: bool,
+    generator: torch.Generator,
 ) -> None:
-    """Adam on minibatches of what is not held out; the weights that agreed best with what is are kept."""
-    loss = cross_entropy if finite else mse_loss
+    """Fit by Adam on minibatches, and leave the network with the weights of the least held-out loss."""
+    loss = cross_entropy if discrete else mse_loss
     optimizer = Adam(network.parameters(), lr=LEARNING_RATE)
-    rows = torch.nonzero(~held)[:, 0]
-    rows = rows if len(rows) else torch.arange(len(held))  # of one step alone nothing can be held out
-    best = np.inf
-    kept = {name: w.clone() for name, w in network.state_dict().items()}
-    waited = 0
-    for step in range(1, MOST + 1):
-        optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - (step - 1) / MOST)
+    rows = torch.nonzero(~held_out)[:, 0]
+    rows = rows if len(rows) else torch.arange(len(held_out))  # a single step is used for both
+    best_loss = np.inf
+    best_weights = {name: w.clone() for name, w in network.state_dict().items()}
+    evaluations_since_best = 0
+    for step in range(1, MAX_STEPS + 1):
+        optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - (step - 1) / MAX_STEPS)
         batch = rows[torch.randint(len(rows), (min(MINIBATCH, len(rows)),), generator=generator)]
         optimizer.zero_grad()
-        loss(network(shown[batch]), targets[batch]).backward()  # type: ignore[no-untyped-call]
+        loss(network(observations[batch]), targets[batch]).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if step % STEPS_PER_EVALUATION == 0:
             with torch.no_grad():
-                now = float(loss(network(shown[held]), targets[held]))
-            waited = 0 if now < 0.99 * best else waited + 1
-            if now < best:
-                best = now
-                kept = {name: w.clone() for name, w in network.state_dict().items()}
-            if waited == PATIENCE or best < ENOUGH:
+                held_out_loss = float(loss(network(observations[held_out]), targets[held_out]))
+            evaluations_since_best = 0 if held_out_loss < 0.99 * best_loss else evaluations_since_best + 1
+            if held_out_loss < best_loss:
+                best_loss = held_out_loss
+                best_weights = {name: w.clone() for name, w in network.state_dict().items()}
+            if evaluations_since_best == PATIENCE or best_loss < TARGET_LOSS:
                 break
-    network.load_state_dict(kept)
+    network.load_state_dict(best_weights)
 
 
 @dataclass(frozen=True)
 class BehaviorClone:
-    """π*(s) by a network that was fitted to what was done: the likeliest of a finite set, or the mean of vectors."""
+    """An expert cloned from demonstrations: its network returns logits of discrete actions, or action vectors."""
 
     name: str
-    network: NumpyNetwork  # from standardised observations to log-odds, or to actions
-    mean: Array  # float32 [O]
-    scale: Array
+    network: NumpyNetwork  # from standardized observations to logits, or to actions
+    mean: Array  # float32 [O], of the observations
+    scale: Array  # float32 [O]
     simulator: Simulator
-    description: str  # what it was made of, and how well it agrees with that
+    description: str  # of the demonstrations, and how well the network agrees with them
 
     def act(self, states: Array, t: int) -> Array:
-        shown = observe_and_check(self.simulator, states).reshape(len(states), -1)
-        given = self.network((shown - self.mean) / self.scale)
+        observations = observe_and_check(self.simulator, states).reshape(len(states), -1)
+        outputs = self.network((observations - self.mean) / self.scale)
         space = self.simulator.action_space
         if isinstance(space, Discrete):
-            chosen: Array = given.argmax(axis=1)
-            return chosen
-        return given.clip(space.low, space.high)
+            actions: Array = outputs.argmax(axis=1)
+            return actions
+        return outputs.clip(space.low, space.high)
 
     @property
     def networks(self) -> tuple[NumpyNetwork, ...]:
@@ -105,51 +114,56 @@ class BehaviorClone:
 
 
 def fit_behavior_clone(
-    recorded: Demonstrations, simulator: Simulator, name: str | None = None, seed: int = 0
+    demonstrations: Demonstrations, simulator: Simulator, name: str | None = None, seed: int = 0
 ) -> BehaviorClone:
-    """Whoever recorded them, as far as a small network can tell; the same for the same seed."""
-
-    translation = EnvironmentView(simulator).space_adapter
+    """Fit a small network to demonstrations; the result is a function of the demonstrations and the seed."""
+    adapter = EnvironmentView(simulator).space_adapter
     space = simulator.action_space
-    shown = recorded.convert_observations(translation).reshape(recorded.steps, -1).astype(np.float32)
-    if shown.shape[1] != int(np.prod(simulator.observation_space.shape)):
+    observations = demonstrations.convert_observations(adapter)
+    observations = observations.reshape(demonstrations.steps, -1).astype(np.float32)
+    size = int(np.prod(simulator.observation_space.shape))
+    if observations.shape[1] != size:
         raise DataError(
-            f"{recorded.source} show {shown.shape[1]} numbers, and {simulator.name} shows "
-            f"{int(np.prod(simulator.observation_space.shape))}; record them in this environment"
+            f"observations of {demonstrations.source} have {observations.shape[1]} numbers, but those of "
+            f"{simulator.name} have {size}; record them in this environment"
         )
-    mean = shown.mean(axis=0)
-    scale = shown.std(axis=0)
-    scale = np.where(scale > 1e-6 * (1.0 + np.abs(mean)), scale, 1.0).astype(np.float32)  # what never varied stays
+    mean = observations.mean(axis=0)
+    scale = observations.std(axis=0)
+    is_constant = ~(scale > 1e-6 * (1.0 + np.abs(mean)))
+    scale = np.where(is_constant, 1.0, scale).astype(np.float32)
     count = int(space.n) if isinstance(space, Discrete) else None
-    held = split_held_out(recorded, seed)
-    standard = (shown - mean) / scale
-    network = fit_network(standard, recorded.convert_actions(translation), held, count, seed)
-    agrees = describe_held_out_agreement(
-        network(standard[held]), recorded.convert_actions(translation)[held], count is not None
+    held_out = split_held_out(demonstrations, seed)
+    standardized = (observations - mean) / scale
+    actions = demonstrations.convert_actions(adapter)
+    network = fit_network(standardized, actions, held_out, count, seed)
+    agreement = describe_held_out_agreement(network(standardized[held_out]), actions[held_out], count is not None)
+    return BehaviorClone(name or "clone", network, mean, scale, simulator, describe_clone(demonstrations, agreement))
+
+
+def split_held_out(demonstrations: Demonstrations, seed: int) -> Array:
+    """Return the held-out steps, bool [N]: a tenth of the episodes, or every tenth step of a single one."""
+    if demonstrations.episodes == 1:
+        return np.asarray(np.arange(demonstrations.steps) % 10 == min(9, demonstrations.steps - 1))
+    order = np.random.default_rng(seed).permutation(demonstrations.episodes)
+    return np.isin(demonstrations.episode, order[: max(1, demonstrations.episodes // 10)])
+
+
+def describe_held_out_agreement(outputs: Array, actions: Array, discrete: bool) -> str:
+    """Describe how well the network's outputs agree with the recorded actions."""
+    n = len(actions)
+    if discrete:
+        return f"chooses as recorded in {np.mean(outputs.argmax(axis=1) == actions):.1%} of {n} held-out steps"
+    variation = float(((actions - actions.mean(axis=0)) ** 2).sum())
+    residual = float(((outputs - actions) ** 2).sum())
+    explained = f"{1 - residual / variation:.1%}" if variation else "nothing"
+    return f"explains {explained} of the variance of the actions in {n} held-out steps"
+
+
+def describe_clone(demonstrations: Demonstrations, agreement: str) -> str:
+    """Describe the demonstrations and the held-out agreement."""
+    mean = demonstrations.mean_return
+    mean_return = "" if mean is None else f" with a mean return of {mean:.6g}"
+    return (
+        f"a clone of {demonstrations.episodes} recorded episodes, {demonstrations.steps:,} steps{mean_return}: "
+        f"it {agreement}"
     )
-    return BehaviorClone(name or "clone", network, mean, scale, simulator, describe_clone(recorded, agrees))
-
-
-def split_held_out(recorded: Demonstrations, seed: int) -> Array:
-    """[N] bool: the steps that are not fitted to: of a tenth of the episodes, or of one alone every tenth step."""
-    if recorded.episodes == 1:
-        return np.asarray(np.arange(recorded.steps) % 10 == min(9, recorded.steps - 1))
-    order = np.random.default_rng(seed).permutation(recorded.episodes)
-    return np.isin(recorded.episode, order[: max(1, recorded.episodes // 10)])
-
-
-def describe_held_out_agreement(given: Array, done: Array, finite: bool) -> str:
-    """How well it does what was done, in words."""
-    if finite:
-        return f"chooses as recorded in {np.mean(given.argmax(axis=1) == done):.1%} of {len(done)} held-out steps"
-    spread = float(((done - done.mean(axis=0)) ** 2).sum())
-    left = float(((given - done) ** 2).sum())
-    explained = f"{1 - left / spread:.1%}" if spread else "nothing"
-    return f"explains {explained} of the variance of the actions in {len(done)} held-out steps"
-
-
-def describe_clone(recorded: Demonstrations, agrees: str) -> str:
-    """What it was made of."""
-    mean = recorded.mean_return
-    earned = "" if mean is None else f" with a mean return of {mean:.6g}"
-    return f"a clone of {recorded.episodes} recorded episodes, {recorded.steps:,} steps{earned}: it {agrees}"

@@ -1,4 +1,4 @@
-"""Objects and functions of others on the rungs of the ladder: which they stand on is told by their methods."""
+"""Adaptation of user objects and functions to experts, by the methods that they have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
 from aggrevated.core.user_code import check_finite, check_numeric_array
 from aggrevated.experts import Expert, StateActionQExpert, get_discount
-from aggrevated.experts.checked import CHECK, query_q_per_action
+from aggrevated.experts.checked import WEIGHTS_REMEDY, query_q_per_action
 from aggrevated.experts.environment_view import EnvironmentView
 from aggrevated.experts.signatures import (
     ActMethod,
@@ -30,7 +30,7 @@ CAPABILITIES = ("act", "q", "q_of", "v")
 
 
 class AdaptedExpert:
-    """An expert with `act`, and with those of `q`, `q_of` and `v` that were found: no method that cannot answer."""
+    """An expert with `act` and exactly those of `q`, `q_of` and `v` that the user object provides."""
 
     act: Callable[[Array, int], Array]
 
@@ -41,7 +41,7 @@ class AdaptedExpert:
 
 
 class GreedyFromQ:
-    """`act` of an expert that only says what actions cost: the one that costs least."""
+    """The `act` of an expert without one: the action of least cost."""
 
     def __init__(self, costs: Callable[[Array], Any], part: str, count: int) -> None:
         self.costs = costs
@@ -49,15 +49,14 @@ class GreedyFromQ:
         self.count = count
 
     def __call__(self, states: Array, t: int) -> Array:
-        told = check_numeric_array(
-            self.part, "costs-to-go", self.costs(states), (len(states), self.count), "mend its q"
-        )
-        chosen: Array = np.argmin(check_finite(self.part, "costs-to-go", told, CHECK), axis=1)
-        return chosen
+        shape = (len(states), self.count)
+        costs = check_numeric_array(self.part, "costs-to-go", self.costs(states), shape, "fix its q")
+        actions: Array = np.argmin(check_finite(self.part, "costs-to-go", costs, WEIGHTS_REMEDY), axis=1)
+        return actions
 
 
 class PerActionQ:
-    """Q* of every action of a finite set, from a `q_of`."""
+    """Q* of every discrete action, from a `q_of`."""
 
     def __init__(self, expert: StateActionQExpert, count: int) -> None:
         self.expert = expert
@@ -67,22 +66,22 @@ class PerActionQ:
         return query_q_per_action(self.expert, states, self.count)
 
 
-def adapt_object(given: Any, simulator: Simulator, called: str, renamed: bool) -> Expert:
-    """An object with some of the methods of the ladder; as it is, where they are ours already."""
+def adapt_object(given: Any, simulator: Simulator, name: str, renamed: bool) -> Expert:
+    """Return an object with some of `CAPABILITIES` as an expert, unchanged if it is one already."""
     methods: dict[str, Callable[..., Any]] = {}
-    for rung in CAPABILITIES:
-        if has_method(given, rung):
-            found, method = adapt_method(rung, getattr(given, rung), simulator, called)
-            methods.setdefault(found, method)
+    for method_name in CAPABILITIES:
+        if has_method(given, method_name):
+            capability, method = adapt_method(method_name, getattr(given, method_name), simulator, name)
+            methods.setdefault(capability, method)
     space = simulator.action_space
     if "q" in methods and not isinstance(space, Discrete):
         raise UsageError(
-            f"the expert {called} has q(states) of every action, and {simulator.name} has infinitely many; give it "
+            f"the expert {name} has q(states) of all actions, and {simulator.name} has infinitely many; give it "
             "q(states, actions)"
         )
-    expert = AdaptedExpert(called, get_discount(given), **methods)
+    expert = AdaptedExpert(name, get_discount(given), **methods)
     if "act" not in methods:
-        expert.act = make_greedy_act(expert, methods, space, called)
+        expert.act = make_greedy_act(expert, methods, space, name)
     elif (
         not renamed
         and get_name(given)
@@ -90,75 +89,79 @@ def adapt_object(given: Any, simulator: Simulator, called: str, renamed: bool) -
         and is_complete(given, methods)
     ):
         return cast(Expert, given)
-    for passed_on in ("networks", "description"):
-        if hasattr(given, passed_on):
-            setattr(expert, passed_on, getattr(given, passed_on))
+    for attribute in ("networks", "description"):
+        if hasattr(given, attribute):
+            setattr(expert, attribute, getattr(given, attribute))
     return expert
 
 
-def adapt_method(rung: str, method: Callable[..., Any], simulator: Simulator, called: str) -> tuple[str, Any]:
-    """(the rung that a method of that name stands on by its parameters, the method as we ask it)."""
-    if rung == "act":
-        return rung, adapt_act(method, simulator, called)
-    taken = read_parameters(method, f"the {rung} of {called}")
-    part = f"the expert {called}"
-    wanted = {"q": (1, 2), "q_of": (2,), "v": (1,)}[rung]
-    if taken.required not in wanted:
-        shape = {"q": "q(states) or q(states, actions)", "q_of": "q_of(states, actions)", "v": "v(states)"}[rung]
-        raise UsageError(f"the {rung} of {called} needs {taken.required} arguments; give it as {shape}")
-    asked = UserMethod(part, rung, method, taken.input_kind or InputKind.STATES, EnvironmentView(simulator))
-    return ("q_of", StateActionCostMethod(asked)) if taken.required == 2 else (rung, CostMethod(asked))
+def adapt_method(method_name: str, method: Callable[..., Any], simulator: Simulator, name: str) -> tuple[str, Any]:
+    """Return the capability of a method, which depends on its parameters, and the adapted method."""
+    if method_name == "act":
+        return method_name, adapt_act(method, simulator, name)
+    parameters = read_parameters(method, f"the {method_name} of {name}")
+    part = f"the expert {name}"
+    accepted = {"q": (1, 2), "q_of": (2,), "v": (1,)}[method_name]
+    if parameters.required not in accepted:
+        shape = {"q": "q(states) or q(states, actions)", "q_of": "q_of(states, actions)", "v": "v(states)"}[method_name]
+        raise UsageError(f"the {method_name} of {name} needs {parameters.required} arguments; define it as {shape}")
+    input_kind = parameters.input_kind or InputKind.STATES
+    user_method = UserMethod(part, method_name, method, input_kind, EnvironmentView(simulator))
+    if parameters.required == 2:
+        return "q_of", StateActionCostMethod(user_method)
+    return method_name, CostMethod(user_method)
 
 
-def adapt_act(function: Callable[..., Any], simulator: Simulator, called: str) -> ActMethod:
-    """A method `act`, or a function, of one observation, or of states or an observation and the time."""
-    taken = read_parameters(function, called)
-    if not taken.names or taken.required > 2:
-        raise UsageError(f"{called} needs {taken.required} arguments; give a function of (observation) or (states, t)")
-    usual = InputKind.STATES if taken.has_time_parameter else InputKind.OBSERVATION
-    return ActMethod(
-        UserMethod(f"the expert {called}", "act", function, taken.input_kind or usual, EnvironmentView(simulator)),
-        taken.has_time_parameter,
-    )
+def adapt_act(function: Callable[..., Any], simulator: Simulator, name: str) -> ActMethod:
+    """Adapt a function of one observation, or of (states, t) or (observation, t), to `act(states, t)`."""
+    parameters = read_parameters(function, name)
+    if not parameters.names or parameters.required > 2:
+        raise UsageError(
+            f"{name} needs {parameters.required} arguments; pass a function of (observation) or (states, t)"
+        )
+    default = InputKind.STATES if parameters.has_time_parameter else InputKind.OBSERVATION
+    input_kind = parameters.input_kind or default
+    user_method = UserMethod(f"the expert {name}", "act", function, input_kind, EnvironmentView(simulator))
+    return ActMethod(user_method, parameters.has_time_parameter)
 
 
 def is_native_signature(method: Any) -> bool:
-    """Whether it can be asked as it is: about a batch of states, and by the name and with the arguments that we use."""
-    asked: UserMethod = method.asked
-    if asked.input_kind is not InputKind.STATES:
+    """Return whether the user's method has the name and arguments of the protocols in `aggrevated.experts`."""
+    user_method: UserMethod = method.user_method
+    if user_method.input_kind is not InputKind.STATES:
         return False
     if isinstance(method, ActMethod):
-        return method.timed
-    return asked.method == "q_of" if isinstance(method, StateActionCostMethod) else True
+        return method.takes_time
+    return user_method.method == "q_of" if isinstance(method, StateActionCostMethod) else True
 
 
 def is_complete(given: Any, methods: dict[str, Any]) -> bool:
-    """Whether it has all that its methods need beside them."""
+    """Return whether an object has the attributes that its methods need: a critic needs a `discount`."""
     return "v" not in methods or hasattr(given, "discount")
 
 
-def make_greedy_act(expert: Any, methods: dict[str, Any], space: Any, called: str) -> Callable[[Array, int], Array]:
-    """What an expert without `act` would do: what costs least, where every action can be asked about."""
-    part = f"the expert {called}"
+def make_greedy_act(expert: Any, methods: dict[str, Any], space: Any, name: str) -> Callable[[Array, int], Array]:
+    """Return an `act` that minimizes the costs of `q` or `q_of`."""
+    part = f"the expert {name}"
     if "q" in methods:
         return GreedyFromQ(methods["q"], part, int(space.n))
     if "q_of" in methods and isinstance(space, Discrete):
         return GreedyFromQ(PerActionQ(expert, int(space.n)), part, int(space.n))
-    raise UsageError(f"the expert {called} has {' and '.join(methods)}, but no act(states, t); give it one")
+    raise UsageError(f"the expert {name} has {' and '.join(methods)}, but no act(states, t); define one")
 
 
 def has_method(given: Any, method: str) -> bool:
-    """Whether it has such a method; a module's parts, which can be called as well, are none."""
+    """Return whether an object has a method of that name; submodules of an `nn.Module` do not count."""
     return callable(getattr(type(given) if is_module(given) else given, method, None))
 
 
 def is_module(given: Any) -> bool:
-    """Whether it is a network of torch; without torch nothing is."""
+    """Return whether an object is an `nn.Module`; False if torch was not imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(given, torch.nn.Module)
 
 
 def get_name(given: Any) -> str:
-    """The name that it has; nothing where it has none."""
-    found = getattr(given, "name", None)
-    return found if isinstance(found, str) and not inspect.isclass(given) else ""
+    """Return an object's attribute `name`, or "" if it has none."""
+    name = getattr(given, "name", None)
+    return name if isinstance(name, str) and not inspect.isclass(given) else ""

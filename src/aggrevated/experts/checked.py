@@ -1,4 +1,4 @@
-"""The one place where experts are asked: what they answer is what it must be, or an error that says what it is."""
+"""Queries of experts, with checks of shape, type and finiteness of every result."""
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -8,77 +8,75 @@ from aggrevated.core.errors import UserCodeError
 from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array, to_array
 from aggrevated.experts import DiscreteQExpert, Expert, StateActionQExpert, StateValueExpert
 
-CHECK = "check its weights, and that it was made for this simulator"
+WEIGHTS_REMEDY = "check its weights, and that it was made for this simulator"
 
 
 def query_actions(expert: Expert, states: Array, t: int, space: Discrete | Box) -> Array:
-    """π*(s) in the states [n, ...] at time t: whole numbers [n] of a finite set, or vectors [n, A].
+    """Return π*(s) in the states [n, ...] at time t: integers [n] for discrete actions, else vectors [n, A].
 
-    What becomes of vectors beyond the bounds is the simulator's affair.
+    Vectors outside the bounds are not an error here: the simulator handles them.
     """
     part = display_name(expert)
     n = len(states)
     try:
-        given = call_user_code(part, "act", lambda: expert.act(states, t), n)
+        result = call_user_code(part, "act", lambda: expert.act(states, t), n)
         if isinstance(space, Discrete):
-            return check_discrete_actions(part, given, n, int(space.n))
-        return check_finite(
-            part, "actions", check_numeric_array(part, "actions", given, (n, *space.shape), "mend its act"), CHECK
-        )
+            return check_discrete_actions(part, result, n, int(space.n))
+        actions = check_numeric_array(part, "actions", result, (n, *space.shape), "fix its act")
+        return check_finite(part, "actions", actions, WEIGHTS_REMEDY)
     except UserCodeError as error:
         raise error.add_position(step=t) from error.__cause__
 
 
 def display_name(expert: Expert) -> str:
-    """What errors call it."""
+    """Return how errors call an expert."""
     return f"the expert {getattr(expert, 'name', type(expert).__name__)}"
 
 
-def check_discrete_actions(part: str, given: object, n: int, count: int) -> Array:
-    """Which of `count` actions, [n]."""
-    actions = check_numeric_array(part, "actions", given, (n,), "mend its act")
-    actions = check_finite(part, "actions", actions, CHECK)
+def check_discrete_actions(part: str, result: object, n: int, count: int) -> Array:
+    """Return a result of `act` as integers [n] in 0, …, count − 1, or raise a `UserCodeError`."""
+    actions = check_numeric_array(part, "actions", result, (n,), "fix its act")
+    actions = check_finite(part, "actions", actions, WEIGHTS_REMEDY)
     if actions.dtype.kind in "iu":
         wrong = (actions < 0) | (actions >= count)
     else:
         wrong = (actions < 0) | (actions >= count) | (actions != np.floor(actions))
     if wrong.any():
         row = int(wrong.argmax())
-        remedy = f"its actions are whole numbers from 0 to {count - 1}: mend its act"
+        remedy = f"actions are integers from 0 to {count - 1}: fix its act"
         raise UserCodeError(part, f"chose action {actions[row]} of {count}", remedy, row=row)
     return actions if actions.dtype.kind in "iu" else actions.astype(np.int64)
 
 
 def query_q_values(expert: DiscreteQExpert, states: Array, count: int | None = None) -> Array:
-    """Q*(s, a) of every action in the states [n, ...]: [n, A]. `count` is A, where it is known."""
+    """Return Q*(s, a) [n, A] of every action in the states [n, ...]; `count` is A if it is known."""
     part = display_name(expert)
     n = len(states)
-    given = to_array(part, "costs-to-go", call_user_code(part, "q", lambda: expert.q(states), n), "mend its q")
-    width = count if count is not None else given.shape[-1] if given.ndim else 0
-    return check_finite(
-        part, "costs-to-go", check_numeric_array(part, "costs-to-go", given, (n, width), "mend its q"), CHECK
-    )
+    result = to_array(part, "costs-to-go", call_user_code(part, "q", lambda: expert.q(states), n), "fix its q")
+    width = count if count is not None else result.shape[-1] if result.ndim else 0
+    costs = check_numeric_array(part, "costs-to-go", result, (n, width), "fix its q")
+    return check_finite(part, "costs-to-go", costs, WEIGHTS_REMEDY)
 
 
 def query_state_action_q(expert: StateActionQExpert, states: Array, actions: Array) -> Array:
-    """Q*(s, a) of one action in each of the states [n, ...]: [n]."""
+    """Return Q*(s, a) [n] of one action in each of the states [n, ...]."""
     part = display_name(expert)
     n = len(states)
-    given = call_user_code(part, "q_of", lambda: expert.q_of(states, actions), n)
-    return check_finite(
-        part, "costs-to-go", check_numeric_array(part, "costs-to-go", given, (n,), "mend its q_of"), CHECK
-    )
+    result = call_user_code(part, "q_of", lambda: expert.q_of(states, actions), n)
+    costs = check_numeric_array(part, "costs-to-go", result, (n,), "fix its q_of")
+    return check_finite(part, "costs-to-go", costs, WEIGHTS_REMEDY)
 
 
 def query_q_per_action(expert: StateActionQExpert, states: Array, count: int) -> Array:
-    """The same of each of `count` actions in every state: [n, A]."""
-    asked = [query_state_action_q(expert, states, np.full(len(states), action)) for action in range(count)]
-    return np.stack(asked, axis=1)
+    """Return Q*(s, a) [n, count] of the actions 0, …, count − 1, by one query of `q_of` for each action."""
+    columns = [query_state_action_q(expert, states, np.full(len(states), action)) for action in range(count)]
+    return np.stack(columns, axis=1)
 
 
 def query_state_values(expert: StateValueExpert, states: Array) -> Array:
-    """V*(s) of the states [n, ...]: [n]."""
+    """Return V*(s) [n] of the states [n, ...]."""
     part = display_name(expert)
     n = len(states)
-    given = call_user_code(part, "v", lambda: expert.v(states), n)
-    return check_finite(part, "values", check_numeric_array(part, "values", given, (n,), "mend its v"), CHECK)
+    result = call_user_code(part, "v", lambda: expert.v(states), n)
+    values = check_numeric_array(part, "values", result, (n,), "fix its v")
+    return check_finite(part, "values", values, WEIGHTS_REMEDY)

@@ -1,4 +1,4 @@
-"""Which kind of expert a file holds, found from the names of its tensors, and that expert for a simulator."""
+"""Formats of Stable-Baselines3 models, detected from the names of their tensors, and experts built from them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from aggrevated.storage import JsonDict, truncate_message
 
 CheckpointExpert: TypeAlias = QNetworkExpert | CategoricalExpert | ActorCriticExpert | ActorQExpert
 FUNCTION = (
-    "give one with an MlpPolicy, or in Python a function: expert=lambda observation: model.predict(observation)[0]"
+    "pass one with an MlpPolicy, or in Python a function: expert=lambda observation: model.predict(observation)[0]"
 )
 LAYERS = "|".join((*Q_NETWORK, *QUANTILES, *ACTOR, *CRITIC, *SQUASHED, *list_q_critic_layer_names(r"\d")))
-READ = re.compile(  # and what acting has no need of
+KNOWN_TENSORS = re.compile(  # including tensors that are not needed to act
     rf"(?:{LAYERS})\.(?:weight|bias)|(?:q_net|quantile_net|actor|critic)_target\..*|(?:actor\.)?log_std(?:\.\w+)?",
     re.ASCII,
 )
@@ -46,13 +46,13 @@ READ = re.compile(  # and what acting has no need of
 
 @dataclass(frozen=True)
 class ParsedCheckpoint:
-    """The tensors of a file, what it says of them, and where they are to act."""
+    """The tensors and settings of a file, and the simulator of the expert to build."""
 
     weights: dict[str, Tensor]
     settings: JsonDict
     name: str
     simulator: Simulator
-    normalisation: VecNormalizeStats | None
+    stats: VecNormalizeStats | None
 
     @property
     def discount(self) -> float:
@@ -60,9 +60,9 @@ class ParsedCheckpoint:
 
     @property
     def observe(self) -> Callable[[Array], Array]:
-        """What it sees of states."""
-        own = self.simulator.observe
-        return own if self.normalisation is None else NormalizedExpert(own, self.normalisation)
+        """Return the function from states to the expert's observations."""
+        observe = self.simulator.observe
+        return observe if self.stats is None else NormalizedExpert(observe, self.stats)
 
     @property
     def inputs(self) -> int:
@@ -70,14 +70,14 @@ class ParsedCheckpoint:
 
     @property
     def box(self) -> Box:
-        """The space of its actions, if they are vectors; else it is not of the kind that is needed."""
+        """Return the continuous action space, or raise a `KeyError` if actions are discrete."""
         if not isinstance(self.simulator.action_space, Box) or self.settings.get("finite"):
             raise KeyError("vectors")
         return self.simulator.action_space
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """How many there are of each choice, if actions are finitely many."""
+        """Return the number of options of each choice, or raise a `KeyError` if actions are continuous."""
         if not isinstance(self.simulator.action_space, Discrete) or self.settings.get("finite") is False:
             raise KeyError("choices")
         native = getattr(getattr(self.simulator, "space_adapter", None), "actions", None)
@@ -87,7 +87,7 @@ class ParsedCheckpoint:
 
     @property
     def count(self) -> int:
-        """How many actions there are, if they are finitely many."""
+        """Return the number of discrete actions, or raise a `KeyError` if actions are continuous."""
         if not isinstance(self.simulator.action_space, Discrete):
             raise KeyError("choices")
         return int(self.simulator.action_space.n)
@@ -96,109 +96,112 @@ class ParsedCheckpoint:
         return read_network(self.weights, layers, self.settings["activation"])
 
     def build_critic_network(self, layers: tuple[str, ...]) -> NumpyNetwork:
-        """A network to rewards, in the unit in which they were before they were normalised."""
-        return scale_outputs(self.build_network(layers), self.normalisation.reward_unit if self.normalisation else 1.0)
+        """Return a network whose outputs are rewards in the environment's unit, before normalization."""
+        return scale_outputs(self.build_network(layers), self.stats.reward_unit if self.stats else 1.0)
 
     def check_actor(self, actor: NumpyNetwork, outputs: int) -> None:
-        """Raise a `DataError` if it is not from the simulator's observations to so many numbers."""
-        has = get_layer_sizes(actor)
-        needs = (self.inputs, outputs)
-        if has != needs:
+        """Raise a `DataError` if an actor does not map the simulator's observations to `outputs` numbers."""
+        sizes = get_layer_sizes(actor)
+        if sizes != (self.inputs, outputs):
             raise DataError(
-                f"maps {has[0]} observations to {has[1]} actions, but {self.simulator.name} has "
-                f"{needs[0]} and {needs[1]}; give one that was trained in it"
+                f"maps {sizes[0]} observations to {sizes[1]} actions, but {self.simulator.name} has "
+                f"{self.inputs} and {outputs}; pass one that was trained in it"
             )
 
     def check_critic(self, critic: NumpyNetwork, inputs: int) -> None:
-        """Raise a `DataError` if it is not from so many numbers to one."""
-        has = get_layer_sizes(critic)
-        if has != (inputs, 1):
+        """Raise a `DataError` if a critic does not map `inputs` numbers to one."""
+        sizes = get_layer_sizes(critic)
+        if sizes != (inputs, 1):
             raise DataError(
-                f"has a critic from {has[0]} observations to {has[1]} values, where "
+                f"has a critic from {sizes[0]} observations to {sizes[1]} values, where "
                 f"{self.simulator.name} has {inputs} and 1; save the model again"
             )
 
 
-def build_q_expert(found: ParsedCheckpoint) -> QNetworkExpert:
-    """A DQN."""
-    outputs = found.count
-    q = found.build_critic_network(Q_NETWORK)
-    found.check_actor(q, outputs)
-    return QNetworkExpert(found.name, q, found.observe, found.discount)
+def build_q_expert(checkpoint: ParsedCheckpoint) -> QNetworkExpert:
+    """Return the expert of a DQN."""
+    outputs = checkpoint.count
+    q = checkpoint.build_critic_network(Q_NETWORK)
+    checkpoint.check_actor(q, outputs)
+    return QNetworkExpert(checkpoint.name, q, checkpoint.observe, checkpoint.discount)
 
 
-def build_quantile_expert(found: ParsedCheckpoint) -> QNetworkExpert:
-    """A QR-DQN: the mean of quantiles is linear in the last layer."""
-    outputs = found.count
-    quantiles = found.build_critic_network(QUANTILES)
+def build_quantile_expert(checkpoint: ParsedCheckpoint) -> QNetworkExpert:
+    """Return the expert of a QR-DQN, with the quantiles averaged in the last layer, which is linear."""
+    outputs = checkpoint.count
+    quantiles = checkpoint.build_critic_network(QUANTILES)
     if get_layer_sizes(quantiles)[1] % outputs == 0:
         quantiles = average_quantiles(quantiles, outputs)
-    found.check_actor(quantiles, outputs)
-    return QNetworkExpert(found.name, quantiles, found.observe, found.discount)
+    checkpoint.check_actor(quantiles, outputs)
+    return QNetworkExpert(checkpoint.name, quantiles, checkpoint.observe, checkpoint.discount)
 
 
-def build_actor_critic_expert(found: ParsedCheckpoint) -> ActorCriticExpert | CategoricalExpert:
-    """A PPO, A2C or TRPO."""
-    if isinstance(found.simulator.action_space, Discrete):
-        return build_categorical_expert(found)
-    box = found.box
-    actor = found.build_network(ACTOR)
-    critic = found.build_critic_network(CRITIC)
-    found.check_actor(actor, int(np.prod(box.shape)))
-    found.check_critic(critic, found.inputs)
-    squash = bool(found.settings.get("squash"))
+def build_actor_critic_expert(checkpoint: ParsedCheckpoint) -> ActorCriticExpert | CategoricalExpert:
+    """Return the expert of a PPO, A2C or TRPO."""
+    if isinstance(checkpoint.simulator.action_space, Discrete):
+        return build_categorical_expert(checkpoint)
+    box = checkpoint.box
+    actor = checkpoint.build_network(ACTOR)
+    critic = checkpoint.build_critic_network(CRITIC)
+    checkpoint.check_actor(actor, int(np.prod(box.shape)))
+    checkpoint.check_critic(critic, checkpoint.inputs)
+    squash = bool(checkpoint.settings.get("squash"))
     if squash:
-        check_bounded(box, found)
-    return ActorCriticExpert(found.name, actor, critic, found.discount, box.low, box.high, found.observe, squash)
+        check_bounded(box, checkpoint)
+    return ActorCriticExpert(
+        checkpoint.name, actor, critic, checkpoint.discount, box.low, box.high, checkpoint.observe, squash
+    )
 
 
-def build_categorical_expert(found: ParsedCheckpoint) -> CategoricalExpert:
-    """The same for finitely many actions."""
-    choices = found.choices
-    actor = found.build_network(ACTOR)
-    critic = found.build_critic_network(CRITIC)
-    native = getattr(getattr(found.simulator, "space_adapter", None), "actions", None)
+def build_categorical_expert(checkpoint: ParsedCheckpoint) -> CategoricalExpert:
+    """Return the expert of a PPO, A2C or TRPO with discrete actions."""
+    choices = checkpoint.choices
+    actor = checkpoint.build_network(ACTOR)
+    critic = checkpoint.build_critic_network(CRITIC)
+    native = getattr(getattr(checkpoint.simulator, "space_adapter", None), "actions", None)
     if isinstance(native, MultiBinary) and get_layer_sizes(actor)[1] == len(choices):
         actor = binary_to_two_class_logits(actor)
-    found.check_actor(actor, sum(choices))
-    found.check_critic(critic, found.inputs)
-    return CategoricalExpert(found.name, actor, critic, choices, found.discount, found.observe)
+    checkpoint.check_actor(actor, sum(choices))
+    checkpoint.check_critic(critic, checkpoint.inputs)
+    return CategoricalExpert(checkpoint.name, actor, critic, choices, checkpoint.discount, checkpoint.observe)
 
 
-def build_actor_q_expert(found: ParsedCheckpoint) -> ActorQExpert:
-    """A SAC, TD3, DDPG or TQC."""
-    box = check_bounded(found.box, found)
-    actor = found.build_network(SQUASHED)
+def build_actor_q_expert(checkpoint: ParsedCheckpoint) -> ActorQExpert:
+    """Return the expert of a SAC, TD3, DDPG or TQC."""
+    box = check_bounded(checkpoint.box, checkpoint)
+    actor = checkpoint.build_network(SQUASHED)
     actions = int(np.prod(box.shape))
-    found.check_actor(actor, actions)
-    count = sum(bool(find_layer_names(found.weights, list_q_critic_layer_names(i))) for i in range(10))
+    checkpoint.check_actor(actor, actions)
+    count = sum(bool(find_layer_names(checkpoint.weights, list_q_critic_layer_names(i))) for i in range(10))
     critics = tuple(
-        average_quantiles(found.build_critic_network(list_q_critic_layer_names(i)), 1) for i in range(max(count, 1))
+        average_quantiles(checkpoint.build_critic_network(list_q_critic_layer_names(i)), 1)
+        for i in range(max(count, 1))
     )
     for critic in critics:
-        found.check_critic(critic, found.inputs + actions)
-    clipped = (
-        "actor.mu.0.weight" in found.weights and "actor.log_std" in found.weights
-    )  # by exploring with noise on states
-    limit = found.settings.get("clip_mean", 2.0) if clipped else np.inf
-    return ActorQExpert(found.name, actor, critics, found.discount, box.low, box.high, found.observe, limit)
+        checkpoint.check_critic(critic, checkpoint.inputs + actions)
+    # a SAC with state-dependent exploration clips its mean
+    clips_mean = "actor.mu.0.weight" in checkpoint.weights and "actor.log_std" in checkpoint.weights
+    limit = checkpoint.settings.get("clip_mean", 2.0) if clips_mean else np.inf
+    return ActorQExpert(
+        checkpoint.name, actor, critics, checkpoint.discount, box.low, box.high, checkpoint.observe, limit
+    )
 
 
-def check_bounded(box: Box, found: ParsedCheckpoint) -> Box:
-    """The space, if it has bounds."""
+def check_bounded(box: Box, checkpoint: ParsedCheckpoint) -> Box:
+    """Return an action space, or raise a `DataError` if it has no bounds."""
     if not np.isfinite([box.low, box.high]).all():
         raise DataError(
-            f"acts between bounds, and the actions of {found.simulator.name} have none; wrap the environment"
+            f"acts between bounds, and the actions of {checkpoint.simulator.name} have none; wrap the environment"
         )
     return box
 
 
 @dataclass(frozen=True)
 class CheckpointFormat:
-    """Of models whose tensors' names begin so."""
+    """The format of models that have a tensor whose name begins with a prefix."""
 
-    begins: str
-    usual: str  # activation, if the zip names none
+    prefix: str
+    default_activation: str  # if the zip names none
     build: Callable[[ParsedCheckpoint], CheckpointExpert]
 
 
@@ -211,8 +214,8 @@ CHECKPOINT_FORMATS = (
 
 
 def detect_format(weights: dict[str, Tensor]) -> CheckpointFormat | None:
-    """The first that fits."""
-    return next((kind for kind in CHECKPOINT_FORMATS if any(name.startswith(kind.begins) for name in weights)), None)
+    """Return the first format that fits the names of the tensors, or None."""
+    return next((one for one in CHECKPOINT_FORMATS if any(name.startswith(one.prefix) for name in weights)), None)
 
 
 def build_expert(
@@ -220,23 +223,22 @@ def build_expert(
     settings: JsonDict,
     name: str,
     simulator: Simulator,
-    normalisation: VecNormalizeStats | None = None,
+    stats: VecNormalizeStats | None = None,
 ) -> CheckpointExpert:
-    """The expert with these weights, checked to fit the simulator's observations and actions."""
-    found = ParsedCheckpoint(weights, settings, name, simulator, normalisation)
-    kind = detect_format(weights)
+    """Return the expert with these weights, checked to fit the simulator's observations and actions."""
+    checkpoint = ParsedCheckpoint(weights, settings, name, simulator, stats)
+    checkpoint_format = detect_format(weights)
     try:
-        if kind is None:
+        if checkpoint_format is None:
             raise KeyError("kind")
-        if strange := next((key for key in weights if not READ.fullmatch(key)), None):
+        if unknown := next((key for key in weights if not KNOWN_TENSORS.fullmatch(key)), None):
             raise DataError(
-                f"has {truncate_message(strange, 60)}, as policies with pictures, a memory or features of "
-                "their own have, and "
-                f"only fully connected ones are read; {FUNCTION}"
+                f"has the tensor {truncate_message(unknown, 60)} of a convolutional, recurrent or custom policy, and "
+                f"only fully connected policies are supported; {FUNCTION}"
             )
         if len(simulator.observation_space.shape) != 1:
-            raise DataError(f"reads vectors, and {simulator.name} shows pictures; {FUNCTION}")
-        return kind.build(found)
+            raise DataError(f"takes vectors, and observations of {simulator.name} are images; {FUNCTION}")
+        return checkpoint_format.build(checkpoint)
     except DataError as error:
         raise DataError(f"the expert {name} {error}") from error
     except KeyError as error:
@@ -244,5 +246,5 @@ def build_expert(
         needed = "a DQN, QR-DQN, PPO, A2C or TRPO" if finite else "a TRPO, PPO, A2C, SAC, TD3 or DDPG"
         raise DataError(
             f"the expert {name} is not fully connected, or not of the kind that {simulator.name} needs; "
-            f"give {needed} with an MlpPolicy"
+            f"pass {needed} with an MlpPolicy"
         ) from error

@@ -1,4 +1,4 @@
-"""Layers of checkpoints as NumPy networks, and the squashing of actions into their bounds."""
+"""Layers of checkpoints as NumPy networks, and scaling of actions to their bounds."""
 
 import re
 from dataclasses import replace
@@ -15,18 +15,18 @@ from aggrevated.storage import truncate_message
 
 
 def unscale_action(actions: Array, low: Array, high: Array) -> Array:
-    """From [−1, 1] to [low, high]."""
-    within: Array = low + 0.5 * (actions + 1.0) * (high - low)
-    return within
+    """Map actions from [−1, 1] to [low, high]."""
+    scaled: Array = low + 0.5 * (actions + 1.0) * (high - low)
+    return scaled
 
 
 def scale_action(actions: Array, low: Array, high: Array) -> Array:
-    """From [low, high] to [−1, 1]."""
-    within: Array = 2.0 * ((actions - low) / (high - low)) - 1.0
-    return within
+    """Map actions from [low, high] to [−1, 1]."""
+    scaled: Array = 2.0 * ((actions - low) / (high - low)) - 1.0
+    return scaled
 
 
-# the layers of each network by Stable-Baselines3's names: group after group, and in a group by number
+# Stable-Baselines3's names of the layers of each network: ordered by pattern, then by number
 NUMBER = r"(\d{1,4})"
 Q_NETWORK = (rf"(?:q_net\.)?q_net\.{NUMBER}",)
 QUANTILES = (rf"quantile_net\.quantile_net\.{NUMBER}",)
@@ -34,58 +34,60 @@ SHARED = rf"mlp_extractor\.shared_net\.{NUMBER}"  # before Stable-Baselines3 1.8
 ACTOR = (SHARED, rf"mlp_extractor\.policy_net\.{NUMBER}", "action_net()")
 CRITIC = (SHARED, rf"mlp_extractor\.value_net\.{NUMBER}", "value_net()")
 SQUASHED = (rf"actor\.latent_pi\.{NUMBER}", rf"actor\.mu(?:\.{NUMBER})?")
-DTYPES = (torch.float32, torch.float64)  # what our products are compiled for
+DTYPES = (torch.float32, torch.float64)  # of the compiled matrix products
 
 
 def list_q_critic_layer_names(number: int | str) -> tuple[str, ...]:
-    """The layers of the critic of that number, which sees observation and action."""
+    """Return the patterns of the layers of one Q-critic, whose input is observation and action."""
     return (rf"critic\.qf{number}\.{NUMBER}",)
 
 
 def read_network(weights: dict[str, Tensor], layers: tuple[str, ...], activation: object) -> NumpyNetwork:
-    """The network of the layers whose names fit.
+    """Return the network of the layers whose names match the patterns.
 
-    `KeyError` if there are none or a bias is missing, `DataError` if they cannot be one network.
+    Raises:
+        KeyError: no name matches, or a bias is missing.
+        DataError: the shapes or the activation do not make a network.
     """
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise DataError(
-            f"uses {truncate_message(activation)}; give one with an activation of torch.nn that has no parameters"
+            f"uses {truncate_message(activation)}; pass one with an activation of torch.nn that has no parameters"
         )
-    order = find_layer_names(weights, layers)
-    if not order:
+    names = find_layer_names(weights, layers)
+    if not names:
         raise KeyError(layers)
-    matrices = tuple(read_layer_array(weights, f"{name}.weight", 2).T for name in order)  # each [inputs, outputs]
-    biases = tuple(read_layer_array(weights, f"{name}.bias", 1) for name in order)
-    gives = matrices[0].shape[0]
-    for name, matrix, bias in zip(order, matrices, biases, strict=True):
-        takes, outputs = matrix.shape
-        if takes != gives or outputs != len(bias):
+    matrices = tuple(read_layer_array(weights, f"{name}.weight", 2).T for name in names)  # [inputs, outputs]
+    biases = tuple(read_layer_array(weights, f"{name}.bias", 1) for name in names)
+    previous_outputs = matrices[0].shape[0]
+    for name, matrix, bias in zip(names, matrices, biases, strict=True):
+        inputs, outputs = matrix.shape
+        if inputs != previous_outputs or outputs != len(bias):
             raise DataError(
-                f"has a layer {name} from {takes} to {outputs} with {len(bias)} biases, where {gives} come in; "
-                "save the model again"
+                f"has a layer {name} from {inputs} to {outputs} with {len(bias)} biases, but its input has "
+                f"{previous_outputs} numbers; save the model again"
             )
-        gives = outputs
+        previous_outputs = outputs
     return NumpyNetwork(copy_network(matrices), copy_network(biases), activation)
 
 
 def find_layer_names(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str]:
-    """The names of the layers that fit, in order."""
-    found = [
+    """Return the names of the layers that match the patterns, in order."""
+    matches = [
         (group, int(match[1] or 0), match[0])
         for group, layer in enumerate(layers)
         for key in weights
         if (match := re.match(f"{layer}(?=\\.weight$)", key, re.ASCII))
     ]
-    return [name for _, _, name in sorted(found)]
+    return [name for _, _, name in sorted(matches)]
 
 
 def get_layer_sizes(network: NumpyNetwork) -> tuple[int, int]:
-    """(inputs, outputs)."""
+    """Return the numbers of inputs and outputs of a network."""
     return network.weights[0].shape[0], network.weights[-1].shape[1]
 
 
 def average_quantiles(network: NumpyNetwork, outputs: int) -> NumpyNetwork:
-    """The network whose outputs are the means over quantiles, which lie one after another: [quantiles, outputs]."""
+    """Return the network with its outputs [quantiles, outputs] averaged over the quantiles."""
 
     def average(array: Array) -> Array:
         mean: Array = array.reshape(*array.shape[:-1], -1, outputs).mean(axis=-2, dtype=np.float64)
@@ -95,7 +97,7 @@ def average_quantiles(network: NumpyNetwork, outputs: int) -> NumpyNetwork:
 
 
 def scale_outputs(network: NumpyNetwork, unit: float) -> NumpyNetwork:
-    """The network whose outputs are so many times as large."""
+    """Return the network with its outputs multiplied by `unit`."""
     if unit == 1:
         return network
     weight = network.weights[-1]
@@ -104,7 +106,7 @@ def scale_outputs(network: NumpyNetwork, unit: float) -> NumpyNetwork:
 
 
 def binary_to_two_class_logits(network: NumpyNetwork) -> NumpyNetwork:
-    """The network with a zero before each of its outputs: of two choices, the second is more likely above zero."""
+    """Return the network with a zero before each output: the logits of two options per binary choice."""
 
     def stack_with_zeros(array: Array) -> Array:
         return np.stack([np.zeros_like(array), array], axis=-1).reshape(*array.shape[:-1], -1)
@@ -113,7 +115,7 @@ def binary_to_two_class_logits(network: NumpyNetwork) -> NumpyNetwork:
 
 
 def replace_last_layer(network: NumpyNetwork, weight: Array, bias: Array) -> NumpyNetwork:
-    """The network with another last layer."""
+    """Return the network with another last layer."""
     return replace(
         network,
         weights=(*network.weights[:-1], np.ascontiguousarray(weight)),
@@ -122,21 +124,21 @@ def replace_last_layer(network: NumpyNetwork, weight: Array, bias: Array) -> Num
 
 
 def copy_network(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Contiguous copies, as the file that they are mapped from may change."""
+    """Return contiguous copies of arrays, since the file that they are mapped from may change."""
     return tuple(np.array(array, order="C") for array in arrays)
 
 
 def read_layer_array(weights: dict[str, Tensor], name: str, rank: int) -> Array:
-    """A tensor's finite numbers, if it is plain and of that rank."""
+    """Return a tensor as an array, or raise a `DataError` if it is not dense, finite and of that rank."""
     tensor = weights[name].detach()
-    kind = str(tensor.dtype).removeprefix("torch.")
+    dtype_name = str(tensor.dtype).removeprefix("torch.")
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
-        raise DataError(f"has a {name} that is no plain tensor in memory; save the model again from a CPU")
+        raise DataError(f"has a {name} that is not a dense tensor on a CPU; save the model again from a CPU")
     if tensor.dtype not in DTYPES:
-        raise DataError(f"has a {name} of {kind}; save the model in float32")
+        raise DataError(f"has a {name} of {dtype_name}; save the model in float32")
     if tensor.ndim != rank or not tensor.numel():
-        raise DataError(f"has a {name} of shape {list(tensor.shape)}, which is no layer's; save the model again")
+        raise DataError(f"has a {name} of shape {list(tensor.shape)}, which no layer has; save the model again")
     array: Array = tensor.numpy()
     if not np.isfinite([array.min(), array.max()]).all():
-        raise DataError(f"has a {name} that is not finite; give an expert whose training did not diverge")
+        raise DataError(f"has a {name} that is not finite; pass an expert whose training did not diverge")
     return array

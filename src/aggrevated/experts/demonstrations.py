@@ -1,4 +1,4 @@
-"""The record of demonstrations: what somebody saw and did, who cannot be asked any more."""
+"""Recorded demonstrations: observations and actions of an expert that cannot be queried."""
 
 from __future__ import annotations
 
@@ -17,17 +17,37 @@ from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.storage import read_npz
 
 LAYOUT = "observations [N, ...], actions [N, ...] and ends, a bool [N] that is true at the last step of an episode"
-ArraysByKey: TypeAlias = Mapping[str, Array]  # arrays [N, ...] by their place in a Dict or Tuple: "" alone, or "a/b"
+ArraysByKey: TypeAlias = Mapping[str, Array]  # [N, ...] by key: "" for one array, "a/b" in a Dict or Tuple
 
 
 @dataclass(frozen=True)
 class Demonstrations:
-    """N steps of some episodes, one after the other."""
+    """N recorded steps of consecutive episodes; pass it to `as_expert` for a clone of the demonstrator.
 
-    observations: ArraysByKey  # an array alone is taken as {"": array}
-    actions: Array  # [N, ...] as the environment takes them
-    ends: Array  # bool [N]: the last steps of the episodes
-    rewards: Array | None = None  # [N]
+    Args:
+        observations: observations before each step: one array [N, ...], or a mapping of arrays by key if the
+            environment's observations are a Dict or Tuple.
+        actions: actions [N, ...] as the environment takes them.
+        ends: bool [N], true at the last step of each episode.
+        rewards: rewards [N], used for the mean return only.
+        source: how errors call the demonstrations.
+
+    Raises:
+        DataError: the shapes differ, or values are not finite numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> from aggrevated import Demonstrations
+        >>> ends = np.array([0, 1, 0, 0, 1], bool)
+        >>> recorded = Demonstrations(np.zeros((5, 2)), np.zeros(5, int), ends, rewards=np.ones(5))
+        >>> recorded.episodes, recorded.mean_return
+        (2, 2.5)
+    """
+
+    observations: ArraysByKey
+    actions: Array
+    ends: Array
+    rewards: Array | None = None
     source: str = "the demonstrations"
 
     def __post_init__(self) -> None:
@@ -37,8 +57,8 @@ class Demonstrations:
         if not n:
             raise DataError(f"{self.source} have no actions; record at least one step")
         named = {f"observations {name}".strip(): array for name, array in self.observations.items()}
-        more = {} if self.rewards is None else {"rewards": self.rewards}
-        for name, array in {**named, "actions": self.actions, "ends": self.ends, **more}.items():
+        optional = {} if self.rewards is None else {"rewards": self.rewards}
+        for name, array in {**named, "actions": self.actions, "ends": self.ends, **optional}.items():
             if array.ndim < 1 or len(array) != n:
                 raise DataError(f"{self.source} have {name} of shape {array.shape} for {n} actions; give one for each")
             if array.dtype.kind not in "fiub":
@@ -46,91 +66,98 @@ class Demonstrations:
             if not np.isfinite(array).all():
                 step = int(np.argwhere(~np.isfinite(array))[0][0])
                 raise DataError(f"{self.source} have {name} that are not finite at step {step}; leave that episode out")
-        if not self.observations or self.ends.shape != (n,) or (more and more["rewards"].shape != (n,)):
+        if not self.observations or self.ends.shape != (n,) or (optional and optional["rewards"].shape != (n,)):
             raise DataError(f"{self.source} are not of the right shape; give {LAYOUT}")
 
     @property
     def steps(self) -> int:
-        """N."""
+        """Return the number N of steps."""
         return len(self.actions)
 
     @property
     def episode(self) -> Array:
-        """[N]: which episode a step is of, from 0 on."""
-        number: Array = np.concatenate([[0], np.cumsum(self.ends.astype(bool))[:-1]])
-        return number
+        """Return the index of each step's episode, int [N], counted from 0."""
+        index: Array = np.concatenate([[0], np.cumsum(self.ends.astype(bool))[:-1]])
+        return index
 
     @property
     def episodes(self) -> int:
-        """How many there are; one that was cut off is one, too."""
+        """Return the number of episodes, including a last one that was cut off."""
         return int(self.episode[-1]) + 1
 
     @property
     def mean_return(self) -> float | None:
-        """Of its episodes; None where no rewards were recorded."""
+        """Return the mean sum of rewards of an episode; None if no rewards were recorded."""
         return None if self.rewards is None else float(self.rewards.sum()) / self.episodes
 
-    def convert_observations(self, translation: SpaceAdapter) -> Array:
-        """What was seen, as a learner sees it: float32 [N, ...]; a `DataError` where it is of another environment."""
-        if translation.is_image:
-            return translation.view(flatten_leaf(self, translation.observations, ""))
-        return translation.view(stack_vectors(self, translation.observations, ""))
+    def convert_observations(self, adapter: SpaceAdapter) -> Array:
+        """Return the observations as a learner sees them, float32 [N, ...].
 
-    def convert_actions(self, translation: SpaceAdapter) -> Array:
-        """What was done, as our actions: [N] of a finite set, or [N, A]."""
-        space = translation.actions
-        given = self.actions
+        Raises:
+            DataError: the observations do not fit the environment of the adapter.
+        """
+        if adapter.is_image:
+            return adapter.view(flatten_leaf(self, adapter.observations, ""))
+        return adapter.view(stack_vectors(self, adapter.observations, ""))
+
+    def convert_actions(self, adapter: SpaceAdapter) -> Array:
+        """Return the actions as a learner's: [N] if they are discrete, else [N, A].
+
+        Raises:
+            DataError: the actions do not fit the environment of the adapter.
+        """
+        space = adapter.actions
         shape = (self.steps, *(space.shape or ()))
-        if given.shape != shape and given.size != np.prod(shape):
+        if self.actions.shape != shape and self.actions.size != np.prod(shape):
             raise DataError(
-                f"{self.source} have actions of shape {given.shape[1:]}, and the environment's are of {space}; record "
-                "them in this environment"
+                f"{self.source} have actions of shape {self.actions.shape[1:]}, but the environment's are of {space}; "
+                "record them in this environment"
             )
         try:
-            return translation.to_learner_actions(given.reshape(shape))
+            return adapter.to_learner_actions(self.actions.reshape(shape))
         except ValueError as error:
             raise DataError(
-                f"{self.source} have actions that are none of {space} ({error}); record them in this environment"
+                f"{self.source} have actions that are not in {space} ({error}); record them in this environment"
             ) from error
 
 
-def stack_vectors(recorded: Demonstrations, space: Space[Any], place: str) -> Array:
-    """The observations of a space, or of the part of it at that place, as flat vectors [N, O]."""
+def stack_vectors(demonstrations: Demonstrations, space: Space[Any], key: str) -> Array:
+    """Return the observations of the subspace at a key as flat vectors [N, O]."""
     if isinstance(space, Dict | Tuple):
-        inside = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
-        return np.concatenate(
-            [stack_vectors(recorded, own, f"{place}/{name}".strip("/")) for name, own in inside], axis=1
-        )
-    given = flatten_leaf(recorded, space, place)
+        subspaces = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
+        vectors = [stack_vectors(demonstrations, one, f"{key}/{name}".strip("/")) for name, one in subspaces]
+        return np.concatenate(vectors, axis=1)
+    observations = flatten_leaf(demonstrations, space, key)
     if isinstance(space, Box):
-        return given.reshape(recorded.steps, -1)
+        return observations.reshape(demonstrations.steps, -1)
     try:
-        return np.stack([np.asarray(flatten(space, one)) for one in given])
+        return np.stack([np.asarray(flatten(space, one)) for one in observations])
     except (ValueError, IndexError, TypeError) as error:
         raise DataError(
-            f"{recorded.source} have observations {place} that are none of {space} ({error}); record them in this "
+            f"{demonstrations.source} have observations {key} that are not in {space} ({error}); record them in this "
             "environment"
         ) from error
 
 
-def flatten_leaf(recorded: Demonstrations, space: Space[Any], place: str) -> Array:
-    """The array at a place, of the shape of its space."""
-    called = f"observations{'/' if place else ''}{place}"
-    if place not in recorded.observations:
-        names = ", ".join(f"observations/{name}" if name else "observations" for name in recorded.observations)
-        raise DataError(f"{recorded.source} have no {called}, but {names}; give one array for each part of {space}")
-    given = recorded.observations[place]
-    shape = (recorded.steps, *(space.shape or ()))
-    if given.shape != shape and not (isinstance(space, Box) and given.size == np.prod(shape)):
+def flatten_leaf(demonstrations: Demonstrations, space: Space[Any], key: str) -> Array:
+    """Return the observations at a key, in the shape of their space."""
+    source = demonstrations.source
+    label = f"observations{'/' if key else ''}{key}"
+    if key not in demonstrations.observations:
+        names = ", ".join(f"observations/{name}" if name else "observations" for name in demonstrations.observations)
+        raise DataError(f"{source} have no {label}, but {names}; give one array for each part of {space}")
+    observations = demonstrations.observations[key]
+    shape = (demonstrations.steps, *(space.shape or ()))
+    if observations.shape != shape and not (isinstance(space, Box) and observations.size == np.prod(shape)):
         raise DataError(
-            f"{recorded.source} have {called} of shape {given.shape[1:]}, and the environment shows {space}; record "
+            f"{source} have {label} of shape {observations.shape[1:]}, but the environment's are of {space}; record "
             "them in this environment"
         )
-    return given.reshape(shape)
+    return observations.reshape(shape)
 
 
 MINARI = "minari:"
-MOST = 1 << 30  # bytes of an array
+MAX_ARRAY_SIZE = 1 << 30  # bytes
 OBSERVATIONS = ("observations", "obs")
 ACTIONS = ("actions", "acts")
 REWARDS = ("rewards", "rews")
@@ -139,12 +166,32 @@ FIRST_STEPS = "episode_starts"
 
 
 def read_demonstrations(path: str | Path) -> Demonstrations:
-    """Those in an .npz file, or of Minari by `minari:NAME`; a `DataError` says what is wrong with them."""
+    """Read demonstrations from an .npz file or a local Minari dataset.
+
+    Args:
+        path: `minari:NAME`, or the path of an .npz with these arrays: `observations` [N, ...] (or `obs`, or
+            `observations/KEY`); `actions` [N, ...] (or `acts`); `ends` bool [N] (or `dones`, `terminals`,
+            `episode_starts`, …); and optionally `rewards` [N] (or `rews`).
+
+    Returns:
+        The demonstrations.
+
+    Raises:
+        DataError: the file is damaged, or lacks one of these arrays.
+        UsageError: Minari is not installed.
+
+    Example:
+        >>> import numpy as np
+        >>> from aggrevated import read_demonstrations
+        >>> np.savez("demos.npz", observations=np.zeros((3, 2)), actions=np.zeros(3, int), ends=[0, 0, 1])
+        >>> read_demonstrations("demos.npz").episodes
+        1
+    """
     if str(path).startswith(MINARI):
         return read_minari(str(path).removeprefix(MINARI))
-    arrays = read_npz(Path(path), "an .npz file of demonstrations", MOST)
+    arrays = read_npz(Path(path), "an .npz file of demonstrations", MAX_ARRAY_SIZE)
     source = f"the demonstrations in {path}"
-    places = {
+    observations = {
         name.removeprefix(key).strip("/"): array
         for name, array in arrays.items()
         for key in OBSERVATIONS
@@ -152,91 +199,97 @@ def read_demonstrations(path: str | Path) -> Demonstrations:
     }
     actions, rewards = (next((arrays[key] for key in keys if key in arrays), None) for keys in (ACTIONS, REWARDS))
     ends = find_last_steps(arrays, source)
-    if not places or actions is None or ends is None:
+    if not observations or actions is None or ends is None:
         raise DataError(f"{source} are {', '.join(sorted(arrays)) or 'no arrays of numbers'}; give {LAYOUT}")
-    return Demonstrations(places, actions, ends, rewards, source)
+    return Demonstrations(observations, actions, ends, rewards, source)
 
 
 def find_last_steps(arrays: Mapping[str, Array], source: str) -> Array | None:
-    """Where episodes end, bool [N], by whatever name it goes; None where that is not recorded."""
-    found = [arrays[name] for name in LAST_STEPS if name in arrays]
+    """Return where episodes end, bool [N], from the arrays with known names, or None without any."""
+    candidates = [arrays[name] for name in LAST_STEPS if name in arrays]
     if FIRST_STEPS in arrays and arrays[FIRST_STEPS].ndim == 1:
-        found.append(np.append(arrays[FIRST_STEPS][1:], True))
-    if len({array.shape for array in found}) > 1:
+        candidates.append(np.append(arrays[FIRST_STEPS][1:], True))
+    if len({array.shape for array in candidates}) > 1:
         raise DataError(f"{source} say where episodes end in arrays of different shapes; give ends alone")
-    return np.any([array.astype(bool) for array in found], axis=0) if found else None
+    return np.any([array.astype(bool) for array in candidates], axis=0) if candidates else None
 
 
 def demonstrations_from_list(episodes: Iterable[Sequence[Any]], source: str = "the demonstrations") -> Demonstrations:
-    """Those of a list with (observations, actions) or (observations, actions, rewards) for each episode."""
-    places: list[dict[str, Array]] = []
+    """Return demonstrations from (observations, actions) or (observations, actions, rewards) of each episode.
+
+    An episode may have one observation more than actions: the last one is dropped.
+    """
+    observations: list[dict[str, Array]] = []
     actions: list[Array] = []
     ends: list[Array] = []
     rewards: list[Array] = []
     for number, episode in enumerate(episodes):
+        label = f"episode {number} of {source}"
         if not isinstance(episode, list | tuple) or len(episode) not in (2, 3):
             raise UsageError(
-                f"episode {number} of {source} is no (observations, actions) or (observations, actions, rewards); give "
-                "one such for each episode"
+                f"{label} is not (observations, actions) or (observations, actions, rewards); give one such tuple for "
+                "each episode"
             )
-        done = to_numeric(episode[1], f"the actions of episode {number} of {source}")
-        n = len(done) if done.ndim else 0
+        episode_actions = to_numeric(episode[1], f"the actions of {label}")
+        n = len(episode_actions) if episode_actions.ndim else 0
         if not n:
-            raise DataError(f"episode {number} of {source} has no actions; leave it out")
-        shown = {
-            place: array[:-1] if array.ndim and len(array) == n + 1 else array  # what the last step led to
-            for place, array in flatten_nested_observations(
-                episode[0], f"the observations of episode {number} of {source}"
-            ).items()
+            raise DataError(f"{label} has no actions; leave it out")
+        episode_observations = {
+            key: array[:-1] if array.ndim and len(array) == n + 1 else array
+            for key, array in flatten_nested_observations(episode[0], f"the observations of {label}").items()
         }
-        if wrong := [array.shape for array in shown.values() if array.shape[:1] != (n,)]:
-            raise DataError(f"episode {number} of {source} has {n} actions and observations of shape {wrong[0]}")
-        places.append(shown)
-        actions.append(done)
+        if wrong := [array.shape for array in episode_observations.values() if array.shape[:1] != (n,)]:
+            raise DataError(
+                f"{label} has {n} actions and observations of shape {wrong[0]}; give one observation for each action"
+            )
+        observations.append(episode_observations)
+        actions.append(episode_actions)
         ends.append(np.arange(n) == n - 1)
         if len(episode) == 3:
-            rewards.append(to_numeric(episode[2], f"the rewards of episode {number} of {source}"))
+            rewards.append(to_numeric(episode[2], f"the rewards of {label}"))
     if not actions:
         raise UsageError(f"{source} are empty; give (observations, actions) for each episode")
     if rewards and len(rewards) < len(actions):
         raise DataError(f"{source} have rewards for {len(rewards)} of {len(actions)} episodes; give all, or none")
     try:
-        joined = {place: np.concatenate([one[place] for one in places]) for place in places[0]}
+        joined = {key: np.concatenate([one[key] for one in observations]) for key in observations[0]}
         return Demonstrations(
             joined, np.concatenate(actions), np.concatenate(ends), np.concatenate(rewards) if rewards else None, source
         )
     except (KeyError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"the episodes of {source} are not alike ({error}); record them in one environment") from error
+        raise DataError(
+            f"the episodes of {source} have different shapes or keys ({error}); record them in one environment"
+        ) from error
 
 
-def flatten_nested_observations(given: Any, called: str) -> dict[str, Array]:
-    """Observations of an episode as arrays by their place in a Dict or Tuple; as one where they are neither."""
-    if isinstance(given, list) and given and isinstance(given[0], Mapping):
-        given = {name: [one[name] for one in given] for name in given[0]}
-    elif isinstance(given, list) and given and isinstance(given[0], tuple):
-        given = tuple(list(part) for part in zip(*given, strict=True))
-    if not isinstance(given, Mapping | tuple):
-        return {"": to_numeric(given, called)}
-    inside = given.items() if isinstance(given, Mapping) else enumerate(given)
+def flatten_nested_observations(value: Any, label: str) -> dict[str, Array]:
+    """Return the observations of an episode as arrays by key, which is "" if they are not nested."""
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        value = {name: [one[name] for one in value] for name in value[0]}
+    elif isinstance(value, list) and value and isinstance(value[0], tuple):
+        value = tuple(list(part) for part in zip(*value, strict=True))
+    if not isinstance(value, Mapping | tuple):
+        return {"": to_numeric(value, label)}
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value)
     return {
-        f"{name}/{place}".strip("/"): array
-        for name, part in inside
-        for place, array in flatten_nested_observations(part, called).items()
+        f"{name}/{key}".strip("/"): array
+        for name, part in parts
+        for key, array in flatten_nested_observations(part, label).items()
     }
 
 
-def to_numeric(given: Any, called: str) -> Array:
-    """An array; a `DataError` if it cannot be one."""
+def to_numeric(value: Any, label: str) -> Array:
+    """Return a value as an array, or raise a `DataError`."""
     try:
-        return np.asarray(given)
+        return np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise DataError(f"{called} are no array ({error}); give one row for each step") from error
+        raise DataError(f"{label} are not an array ({error}); give one row for each step") from error
 
 
 def read_minari(name: str) -> Demonstrations:
-    """A dataset of Minari that is on this machine."""
+    """Read a local Minari dataset."""
     try:
         import minari
     except ImportError as error:
@@ -245,7 +298,5 @@ def read_minari(name: str) -> Demonstrations:
         dataset = minari.load_dataset(name)
         episodes = [(one.observations, one.actions, one.rewards) for one in dataset.iterate_episodes()]
     except Exception as error:
-        raise DataError(
-            f"Minari has no dataset {name} that can be read here ({error}); run: minari download {name}"
-        ) from error
+        raise DataError(f"cannot read the Minari dataset {name} ({error}); run: minari download {name}") from error
     return demonstrations_from_list(episodes, f"the demonstrations {MINARI}{name}")

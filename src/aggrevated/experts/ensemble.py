@@ -1,7 +1,7 @@
-"""Several experts as one: each state is advised by the one that is best there (MAMBA, Cheng, Kolobov and Agarwal 2020).
+"""Ensembles of experts: in each state the best expert acts (MAMBA, Cheng, Kolobov and Agarwal 2020).
 
-Its value is min_i V_i(s), the max-aggregation of that paper for costs. To follow at every state the one that is best
-there costs no more than the best of them alone, and often less.
+The value of the ensemble is min_i V_i(s), the max-aggregation of that paper for costs. Acting with the best
+expert of each state costs at most as much as the best single expert.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from aggrevated.experts import DiscreteQExpert, Expert, StateValueExpert, get_di
 
 @dataclass(frozen=True)
 class QExpertEnsemble:
-    """Experts that know Q: Q(s, a) = min_i Q_i(s, a), and the one with the least V_i(s) = Q_i(s, π_i(s)) acts."""
+    """Experts that know Q: Q(s, a) = min_i Q_i(s, a); the one with the least V_i(s) = Q_i(s, π_i(s)) acts."""
 
     experts: tuple[DiscreteQExpert, ...]
 
@@ -31,7 +31,7 @@ class QExpertEnsemble:
         return get_discount(self.experts[0])
 
     def q(self, states: Array) -> Array:
-        """[n, A]: the cost-to-go of every action, if the best of them for it goes on."""
+        """Return the cost-to-go [n, A] of every action: the least over the experts."""
         least: Array = np.min([expert.q(states) for expert in self.experts], axis=0)
         return least
 
@@ -47,7 +47,7 @@ class QExpertEnsemble:
 
 @dataclass(frozen=True)
 class StateValueExpertEnsemble:
-    """Experts with critics: V(s) = min_i V_i(s), and the one whose it is acts."""
+    """Experts with critics: V(s) = min_i V_i(s); the expert with the least V_i(s) acts."""
 
     experts: tuple[StateValueExpert, ...]
 
@@ -60,7 +60,7 @@ class StateValueExpertEnsemble:
         return self.experts[0].discount
 
     def v(self, states: Array) -> Array:
-        """[n]: the cost-to-go of the best of them."""
+        """Return the cost-to-go [n] of the best expert of each state."""
         least: Array = np.min([expert.v(states) for expert in self.experts], axis=0)
         return least
 
@@ -74,33 +74,48 @@ class StateValueExpertEnsemble:
 
 
 def make_expert_ensemble(experts: Sequence[Expert]) -> QExpertEnsemble | StateValueExpertEnsemble:
-    """The experts as one; a `UsageError` if it cannot be known which of them is best where."""
+    """Return one expert that follows the best of several experts in each state.
+
+    Args:
+        experts: experts that all have `q`, or all have `v`, with one common discount.
+
+    Returns:
+        An expert with `q` if all have it, else with `v`.
+
+    Raises:
+        UsageError: the discounts differ, or some expert has neither `q` nor `v`.
+
+    Example:
+        >>> from aggrevated import CartPole, load_expert, make_expert_ensemble
+        >>> expert = load_expert("cartpole", CartPole())
+        >>> make_expert_ensemble([expert, expert]).name
+        'cartpole,cartpole'
+    """
     with_q = tuple(expert for expert in experts if isinstance(expert, DiscreteQExpert))
     with_v = tuple(expert for expert in experts if isinstance(expert, StateValueExpert))
     if len(set(map(get_discount, experts))) > 1:
-        raise UsageError(f"the costs of {join_names(experts)} are discounted differently; give experts of one discount")
+        raise UsageError(f"the experts {join_names(experts)} have different discounts; pass experts of one discount")
     if experts and len(with_q) == len(experts):
         return QExpertEnsemble(with_q)
     if experts and len(with_v) == len(experts):
         return StateValueExpertEnsemble(with_v)
     raise UsageError(
-        f"which of {join_names(experts) or 'no experts'} is best in a state is known only if each has a "
-        "method q, or each "
-        "a method v; give such experts, or one alone"
+        f"cannot compare the experts {join_names(experts) or '(none)'} in a state: all need a method q, or all a "
+        "method v; pass such experts, or one alone"
     )
 
 
 def select_best(actions: Array, v: Array) -> Array:
-    """[n, ...]: of actions [experts, n, ...] in each state those of the expert with the least V, `v` [experts, n]."""
-    chosen: Array = actions[v.argmin(axis=0), np.arange(v.shape[1])]
-    return chosen
+    """Return, of actions [experts, n, ...], those of the expert with the least v [experts, n] in each state."""
+    best_actions: Array = actions[v.argmin(axis=0), np.arange(v.shape[1])]
+    return best_actions
 
 
 def join_names(experts: Sequence[Expert]) -> str:
-    """Their names as one, as the command line takes it."""
+    """Return the names separated by commas, as `--expert` accepts them."""
     return ",".join(expert.name for expert in experts)
 
 
 def collect_ensemble_networks(experts: Sequence[Expert]) -> tuple[NumpyNetwork, ...]:
-    """All that is in those that are made of networks."""
+    """Return the networks of all experts that have some."""
     return tuple(chain.from_iterable(getattr(expert, "networks", ()) for expert in experts))

@@ -1,4 +1,4 @@
-"""An environment's own observations and actions, for experts that know nothing of our states and numbers."""
+"""An environment's native observations and actions, for experts that were made for the environment."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from aggrevated.simulators.checked import observe_and_check
 
 @dataclass(frozen=True)
 class EnvironmentView:
-    """What the environment behind a simulator shows and takes; of one that has no `translation` it is the simulator's.
+    """Observations and actions of the environment that a simulator wraps.
 
-    A simulator with a method `native_observations(states)` is asked by that: numbers that its `observe` rounds to
-    float32 are then exact.
+    A simulator without a `space_adapter` is its own environment. If the simulator has a method
+    `native_observations(states)`, observations come from it and are not rounded to float32.
     """
 
     simulator: Simulator
 
     @property
     def space_adapter(self) -> SpaceAdapter:
-        """Between the environment's spaces and ours."""
-        found = getattr(self.simulator, "space_adapter", None)
-        if isinstance(found, SpaceAdapter):
-            return found
+        """Return the adapter between the environment's spaces and the simulator's."""
+        adapter = getattr(self.simulator, "space_adapter", None)
+        if isinstance(adapter, SpaceAdapter):
+            return adapter
         return SpaceAdapter(self.simulator.observation_space, self.simulator.action_space)
 
     def observations(self, states: Array) -> list[Any]:
-        """What the environment shows in each of the states [n, ...]: copies."""
-        own = getattr(self.simulator, "native_observations", None)
+        """Return copies of the environment's observations in the states [n, ...]."""
+        native_observations = getattr(self.simulator, "native_observations", None)
         space = self.space_adapter.observations
-        if callable(own):
-            given = own(states)
-            return given if isinstance(given, list) else split_batch(space, given)
+        if callable(native_observations):
+            observations = native_observations(states)
+            return observations if isinstance(observations, list) else split_batch(space, observations)
         if isinstance(space, Box):
             return list(self.batch(states))
         return [unflatten(space, row) for row in observe_and_check(self.simulator, states).reshape(len(states), -1)]
 
     def batch(self, states: Array) -> Array:
-        """The same as one array [n, ...], where observations are a Box; else as flat vectors [n, O]."""
+        """Return the environment's observations as one array [n, ...], flat [n, O] if they are not a Box."""
         space = self.space_adapter.observations
         if not isinstance(space, Box):
             return observe_and_check(self.simulator, states).reshape(len(states), -1)
@@ -57,53 +57,56 @@ class EnvironmentView:
         return np.array(observe_and_check(self.simulator, states).reshape(len(states), *space.shape), space.dtype)
 
     def taken(self, actions: Array) -> list[Any]:
-        """Our actions [n] or [n, A] as the environment takes them."""
+        """Return the simulator's actions [n] or [n, A] as the environment takes them."""
         return list(self.space_adapter.to_native_actions(actions))
 
-    def ours(self, part: str, given: Sequence[Any]) -> Array:
-        """Actions as the environment takes them as ours, [n] or [n, A]; a `PartError` at the first that is none."""
-        translation = self.space_adapter
-        space = translation.actions
-        rows = [check_environment_action(part, space, one, row) for row, one in enumerate(given)]
+    def ours(self, part: str, native_actions: Sequence[Any]) -> Array:
+        """Return the environment's actions as the simulator's, [n] or [n, A].
+
+        Raises:
+            UserCodeError: an action is not in the environment's action space; names the first.
+        """
+        adapter = self.space_adapter
+        space = adapter.actions
+        rows = [check_environment_action(part, space, action, row) for row, action in enumerate(native_actions)]
         if not rows:
-            return np.zeros(
-                (0, *(translation.action_space.shape or ())),
-                np.int64 if has_discrete_actions(translation) else np.float32,
-            )
+            shape = (0, *(adapter.action_space.shape or ()))
+            return np.zeros(shape, np.int64 if has_discrete_actions(adapter) else np.float32)
         try:
-            return translation.to_learner_actions(np.stack(rows))
+            return adapter.to_learner_actions(np.stack(rows))
         except ValueError as error:
-            row = next(i for i, one in enumerate(rows) if not is_environment_action(translation, one))
-            raise UserCodeError(part, f"chose action {given[row]} of {space}", "mend its act", row=row) from error
+            row = next(i for i, action in enumerate(rows) if not is_environment_action(adapter, action))
+            what = f"chose action {native_actions[row]} of {space}"
+            raise UserCodeError(part, what, "fix its act", row=row) from error
 
 
-def has_discrete_actions(translation: SpaceAdapter) -> bool:
-    """Whether our actions are a finite set."""
-    return isinstance(translation.action_space, Discrete)
+def has_discrete_actions(adapter: SpaceAdapter) -> bool:
+    """Return whether the simulator's actions are discrete."""
+    return isinstance(adapter.action_space, Discrete)
 
 
-def is_environment_action(translation: SpaceAdapter, action: Array) -> bool:
-    """Whether an action of the right shape is one of the environment's."""
+def is_environment_action(adapter: SpaceAdapter, action: Array) -> bool:
+    """Return whether an action of the right shape is in the environment's action space."""
     try:
-        translation.to_learner_actions(action[None])
+        adapter.to_learner_actions(action[None])
     except ValueError:
         return False
     return True
 
 
-def check_environment_action(part: str, space: Space[Any], given: Any, row: int) -> Array:
-    """One action, of numbers and of the environment's shape."""
+def check_environment_action(part: str, space: Space[Any], value: Any, row: int) -> Array:
+    """Return one action as an array of the space's shape, or raise a `UserCodeError`."""
     shape = space.shape or ()
     try:
-        action = np.asarray(given)
+        action = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        raise UserCodeError(part, f"gave an action that is no array ({error})", "mend its act", row=row) from error
+        raise UserCodeError(part, f"gave an action that is not an array ({error})", "fix its act", row=row) from error
     if action.dtype.kind not in NUMBERS:
-        remedy = f"an action is one of {space}: mend its act"
-        raise UserCodeError(part, f"gave {type(given).__name__} as an action", remedy, row=row)
+        remedy = f"an action is one of {space}: fix its act"
+        raise UserCodeError(part, f"gave {type(value).__name__} as an action", remedy, row=row)
     if action.shape != shape and action.shape != (*shape, 1) and action.shape != (1, *shape):
-        remedy = f"it must be of shape {shape}: mend its act"
+        remedy = f"it must be of shape {shape}: fix its act"
         raise UserCodeError(part, f"gave an action of shape {action.shape}", remedy, row=row)
     if not np.isfinite(action).all():
-        raise UserCodeError(part, f"gave an action that is not finite ({given})", "mend its act", row=row)
+        raise UserCodeError(part, f"gave an action that is not finite ({value})", "fix its act", row=row)
     return action.reshape(shape)

@@ -1,4 +1,4 @@
-"""Fingerprints of an expert: of its behavior, and of its weights."""
+"""Expert fingerprints: results of an expert in fixed states, and the arrays of its networks."""
 
 from itertools import chain
 from typing import Any
@@ -19,53 +19,57 @@ from aggrevated.experts.vec_normalize import NormalizedExpert
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.checked import reset_and_check
 
-STATES = 8
-AGAIN = 2
+STATE_COUNT = 8
+REPETITIONS = 2
 
 
 def compute_behavior_fingerprint(expert: Expert, simulator: Simulator) -> dict[str, Array]:
-    """What it answers in the first states of eight fixed seeds, each float64 with six significant digits, by method.
+    """Return an expert's results, by method, in the initial states of eight fixed seeds.
 
-    A `PartError` where it answers otherwise when it is asked again, in another order.
+    Results are float64, rounded to six significant digits.
+
+    Raises:
+        UserCodeError: repeated queries, in another order, give other results.
     """
-    states = reset_and_check(simulator, np.arange(STATES, dtype=np.uint64))
-    told = query_answers(expert, simulator, states)
-    for _ in range(AGAIN):
-        again = {method: array[::-1] for method, array in query_answers(expert, simulator, states[::-1]).items()}
-        if other := next((m for m in told if not np.allclose(told[m], again[m], rtol=1e-4, atol=1e-6)), None):
+    states = reset_and_check(simulator, np.arange(STATE_COUNT, dtype=np.uint64))
+    results = query_answers(expert, simulator, states)
+    for _ in range(REPETITIONS):
+        repeated = {method: array[::-1] for method, array in query_answers(expert, simulator, states[::-1]).items()}
+        differing = (m for m in results if not np.allclose(results[m], repeated[m], rtol=1e-4, atol=1e-6))
+        if method := next(differing, None):
             remedy = (
-                "let it hang on nothing but what it is shown: it must not draw or remember (of a model, "
+                "make its results depend on nothing but its inputs: no random draws, no memory (of a model, "
                 "predict(observation, deterministic=True))"
             )
             raise UserCodeError(
-                display_name(expert), f"answers the same question to its {other} in different ways", remedy
+                display_name(expert), f"gives different results for the same query of its {method}", remedy
             )
-    return told
+    return results
 
 
 def query_answers(expert: Expert, simulator: Simulator, states: Array) -> dict[str, Array]:
-    """To all that it can be asked, in these states."""
+    """Return the results of every method of an expert in some states."""
     actions = query_actions(expert, states, 0, simulator.action_space)
-    told = {"act": actions}
+    results = {"act": actions}
     if isinstance(expert, DiscreteQExpert):
-        told["q"] = query_q_values(expert, states)
+        results["q"] = query_q_values(expert, states)
     if isinstance(expert, StateActionQExpert):
-        told["q_of"] = query_state_action_q(expert, states, actions)
+        results["q_of"] = query_state_action_q(expert, states, actions)
     if isinstance(expert, StateValueExpert):
-        told["v"] = query_state_values(expert, states)
-    return {method: round_to_significant_digits(array) for method, array in told.items()}
+        results["v"] = query_state_values(expert, states)
+    return {method: round_to_significant_digits(array) for method, array in results.items()}
 
 
 def round_to_significant_digits(array: Array) -> Array:
-    """With six significant digits: the last bits may hang on the machine."""
+    """Round to six significant digits, since the last bits may depend on the machine."""
     numbers = [float(f"{number:.6g}") for number in np.ravel(array).astype(np.float64)]
     return np.array(numbers).reshape(array.shape)
 
 
 def collect_expert_arrays(expert: Any) -> tuple[Array, ...]:
-    """The weights and biases of its networks, and then the statistics that it sees by; nothing of other experts."""
+    """Return the weights, biases and observation statistics of an expert; () if it has no networks."""
     networks = getattr(expert, "networks", ())
     weights = tuple(w for network in networks for w in (*network.weights, *network.biases))
-    each = getattr(expert, "experts", (expert,))
-    seen = [one.observe for one in each if isinstance(getattr(one, "observe", None), NormalizedExpert)]
-    return *weights, *chain.from_iterable(observe.normalisation.arrays for observe in seen)
+    members = getattr(expert, "experts", (expert,))
+    observes = [one.observe for one in members if isinstance(getattr(one, "observe", None), NormalizedExpert)]
+    return *weights, *chain.from_iterable(observe.stats.arrays for observe in observes)

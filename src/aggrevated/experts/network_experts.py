@@ -1,4 +1,4 @@
-"""Experts that are networks of a checkpoint: Q-network, categorical actor, actor with a critic, actor with Q."""
+"""Experts made of networks: Q-network, categorical actor, actor with a critic, actor with Q."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from aggrevated.kernels.elementary_functions import tanh
 
 @dataclass(frozen=True)
 class QNetworkExpert:
-    """π*(s) = argmin_a Q*(s, a). The network was trained on rewards; its sign is turned here, once."""
+    """The expert π*(s) = argmin_a Q*(s, a), where Q* is the negated output of a network for rewards."""
 
     name: str
     network: NumpyNetwork  # from the expert's observation to the expected rewards of each action
-    observe: Callable[[Array], Array]  # what the expert sees of a state
+    observe: Callable[[Array], Array]  # from states to the expert's observations
     discount: float = 1.0  # of Q*
 
     def q(self, states: Array) -> Array:
-        """Q*(s, a) for every action, [n, A]."""
+        """Return Q*(s, a) [n, A] of every action."""
         return -self.network(self.observe(states))
 
     def act(self, states: Array, t: int) -> Array:
@@ -34,7 +34,7 @@ class QNetworkExpert:
 
 
 class ActorWithCritic:
-    """What experts with an actor and a critic of states have in common: V* is the critic's, with its sign turned."""
+    """Base of experts with an actor and a critic, where V* is the critic's negated output."""
 
     actor: NumpyNetwork
     critic: NumpyNetwork
@@ -50,34 +50,34 @@ class ActorWithCritic:
 
 @dataclass(frozen=True)
 class CategoricalExpert(ActorWithCritic):
-    """π*(s) is the most likely action; where it is several choices at once, the most likely of each."""
+    """The expert π*(s) that takes the most likely action, or the most likely option of each choice."""
 
     name: str
-    actor: NumpyNetwork  # to a logit for each choice
-    critic: NumpyNetwork  # to the expected rewards: its sign is turned here, once
-    choices: tuple[int, ...]  # how many there are of each
+    actor: NumpyNetwork  # to a logit for each option
+    critic: NumpyNetwork  # to the expected rewards
+    choices: tuple[int, ...]  # number of options of each choice
     discount: float
-    observe: Callable[[Array], Array]  # what the expert sees of a state
+    observe: Callable[[Array], Array]  # from states to the expert's observations
 
     def act(self, states: Array, t: int) -> Array:
         logits = np.split(self.actor(self.observe(states)), np.cumsum(self.choices)[:-1], axis=1)
-        chosen = tuple(part.argmax(axis=1) for part in logits)
-        numbers: Array = np.ravel_multi_index(chosen, self.choices)
-        return numbers
+        options = tuple(part.argmax(axis=1) for part in logits)
+        actions: Array = np.ravel_multi_index(options, self.choices)
+        return actions
 
 
 @dataclass(frozen=True)
 class ActorCriticExpert(ActorWithCritic):
-    """π*(s) is the mean of a Gaussian policy, clipped to the action space; V* its critic."""
+    """The expert π*(s) that takes the mean of a Gaussian policy, clipped to the action space."""
 
     name: str
     actor: NumpyNetwork
-    critic: NumpyNetwork  # from the expert's observation to the expected rewards: its sign is turned here, once
+    critic: NumpyNetwork  # from the expert's observation to the expected rewards
     discount: float
     low: Array  # [A]
-    high: Array
-    observe: Callable[[Array], Array]  # what the expert sees of a state
-    squash: bool = False  # by a tanh into the bounds, instead of clipping
+    high: Array  # [A]
+    observe: Callable[[Array], Array]  # from states to the expert's observations
+    squash: bool = False  # to the bounds by tanh, instead of clipping
 
     def act(self, states: Array, t: int) -> Array:
         if self.squash:
@@ -87,27 +87,29 @@ class ActorCriticExpert(ActorWithCritic):
 
 @dataclass(frozen=True)
 class ActorQExpert:
-    """π*(s) is the tanh of the actor's output, scaled to the action space; Q*(s, a) of the critic that hopes least."""
+    """The expert π*(s) = tanh of the actor's output, scaled to the action space; Q* of the most pessimistic critic.
+
+    The critics return expected rewards, so Q* is the largest of their negated outputs.
+    """
 
     name: str
     actor: NumpyNetwork
     critics: tuple[NumpyNetwork, ...]  # from observation and action in [−1, 1] to the expected rewards
     discount: float
     low: Array  # [A]
-    high: Array
-    observe: Callable[[Array], Array]  # what the expert sees of a state
-    limit: float = np.inf  # of what tanh is taken of
+    high: Array  # [A]
+    observe: Callable[[Array], Array]  # from states to the expert's observations
+    limit: float = np.inf  # to which the input of tanh is clipped
 
     def act(self, states: Array, t: int) -> Array:
         means = self.actor(self.observe(states))
         return unscale_action(tanh(means.clip(-self.limit, self.limit)), self.low, self.high)
 
     def q_of(self, states: Array, actions: Array) -> Array:
-        """[n]: the discounted cost-to-go of the actions [n, A] in the states [n, ...]."""
-        seen = np.concatenate([self.observe(states), scale_action(actions, self.low, self.high)], axis=1).astype(
-            np.float32
-        )
-        costs: Array = np.max([-critic(seen)[:, 0] for critic in self.critics], axis=0)
+        """Return the discounted cost-to-go [n] of the actions [n, A] in the states [n, ...]."""
+        parts = [self.observe(states), scale_action(actions, self.low, self.high)]
+        inputs = np.concatenate(parts, axis=1).astype(np.float32)
+        costs: Array = np.max([-critic(inputs)[:, 0] for critic in self.critics], axis=0)
         return costs
 
     @property

@@ -1,4 +1,4 @@
-"""A network or a function that tells what every action is worth, as an expert that knows Q*."""
+"""Experts made of a network or function that returns Q-values of all actions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,20 @@ from aggrevated.simulators.checked import observe_and_check
 
 @dataclass(frozen=True)
 class QFunction:
-    """Says of an `nn.Module`, or of a function of observations [n, O], that it gives Q of every action, [n, A].
+    """A network or function whose outputs are Q-values of all actions; pass it to `as_expert`.
 
-    With `rewards` it is rewards-to-go, of which more is better, as a DQN's are; else costs-to-go. `discount` is its γ.
+    Args:
+        given: an `nn.Module` or function from observations [n, O] to Q-values [n, A].
+        rewards: True if the Q-values are rewards-to-go, as those of a DQN; False if they are costs-to-go.
+        discount: discount γ of the Q-values.
+
+    Example:
+        >>> import numpy as np
+        >>> from aggrevated import CartPole, QFunction, as_expert
+        >>> push_right = QFunction(lambda observations: np.tile([0.0, 1.0], (len(observations), 1)))
+        >>> expert = as_expert(push_right, CartPole(), "right")
+        >>> expert.act(np.zeros((2, 4)), 0)
+        array([1, 1])
     """
 
     given: Callable[[Any], Any]
@@ -28,7 +39,7 @@ class QFunction:
 
 @dataclass(frozen=True)
 class QFunctionExpert:
-    """π*(s) = argmin_a Q*(s, a), of a function of observations."""
+    """The expert π*(s) = argmin_a Q*(s, a) of a function of observations."""
 
     name: str
     outputs: Callable[[Array], Any]  # from float32 observations [n, O] to [n, A]
@@ -38,11 +49,11 @@ class QFunctionExpert:
     discount: float
 
     def q(self, states: Array) -> Array:
-        """Q*(s, a) for every action, [n, A]."""
+        """Return Q*(s, a) [n, A] of every action."""
         part = f"the expert {self.name}"
-        mend = "mend its outputs"
-        given = to_array(part, "outputs", self.outputs(observe_and_check(self.simulator, states)), mend)
-        values = check_numeric_array(part, "outputs", given, (len(states), self.actions), mend)
+        remedy = "fix its outputs"
+        outputs = to_array(part, "outputs", self.outputs(observe_and_check(self.simulator, states)), remedy)
+        values = check_numeric_array(part, "outputs", outputs, (len(states), self.actions), remedy)
         return -values if self.rewards else values
 
     def act(self, states: Array, t: int) -> Array:

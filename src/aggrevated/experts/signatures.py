@@ -1,4 +1,4 @@
-"""Methods and functions of others, asked about our states in the form that they take: told by their parameters."""
+"""User methods as functions of states: the names of their parameters decide which inputs they receive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aggrevated.experts.environment_view import EnvironmentView
 
 
 class InputKind(Enum):
-    """What a method takes first."""
+    """The first argument of a user method."""
 
     STATES = "a batch of our states, [n, ...]"
     OBSERVATIONS = "a batch of the environment's observations, [n, ...]"
@@ -32,8 +32,8 @@ INPUT_KIND_BY_NAME = {
     "obs": InputKind.OBSERVATION,
 }
 OPAQUE_STATES_REMEDY = (
-    "which is given states that only the simulator can read; to get what the environment shows, call its parameter "
-    "observation, for one, or observations"
+    "which receives states that only the simulator can read; to receive the environment's observations, name its "
+    "parameter observation (one at a time) or observations (a batch)"
 )
 TIME_PARAMETER_NAMES = ("t", "time")
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -41,59 +41,59 @@ POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR
 
 @dataclass(frozen=True)
 class ParameterList:
-    """The parameters of a function that are given by their place."""
+    """The positional parameters of a function, and how many of them are required."""
 
     names: tuple[str, ...]
     required: int
 
     @property
     def input_kind(self) -> InputKind | None:
-        """By the first one's name; None where that says nothing."""
+        """Return the kind of input that the first parameter's name asks for; None for other names."""
         return INPUT_KIND_BY_NAME.get(self.names[0]) if self.names else None
 
     @property
     def has_time_parameter(self) -> bool:
-        """Whether the second one is the time."""
+        """Return whether the second parameter is the time step."""
         return self.required > 1 or (len(self.names) > 1 and self.names[1] in TIME_PARAMETER_NAMES)
 
 
-def read_parameters(function: Callable[..., Any], called: str) -> ParameterList:
-    """What it takes; a `UsageError` where nobody can tell."""
+def read_parameters(function: Callable[..., Any], name: str) -> ParameterList:
+    """Return the positional parameters of a function, or raise a `UsageError` if they cannot be inspected."""
     try:
-        found = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise UsageError(
-            f"nobody can see what {called} takes ({error}); write a function of (observation) or (states, t) around it"
+            f"cannot inspect the signature of {name} ({error}); wrap it in a function of (observation) or (states, t)"
         ) from error
-    placed = [parameter for parameter in found if parameter.kind in POSITIONAL]
-    names = tuple(parameter.name for parameter in placed)
-    required = sum(parameter.default is parameter.empty for parameter in placed)
-    named = [p.name for p in found if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if named:
-        raise UsageError(f"{called} needs {named[0]} by its name; give it a default")
-    if not placed and any(parameter.kind is parameter.VAR_POSITIONAL for parameter in found):
-        return ParameterList(("states", "t"), 2)  # whatever it is given: as our own experts are asked
+    positional = [parameter for parameter in parameters if parameter.kind in POSITIONAL]
+    names = tuple(parameter.name for parameter in positional)
+    required = sum(parameter.default is parameter.empty for parameter in positional)
+    required_keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if required_keywords:
+        raise UsageError(f"{name} needs the keyword argument {required_keywords[0]}; give it a default")
+    if not positional and any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return ParameterList(("states", "t"), 2)  # a function of *args is called as the protocols say
     return ParameterList(names, required)
 
 
 @dataclass(frozen=True)
 class UserMethod:
-    """A method: `asked(states, more)` gives what it answers, an array [n, ...] or a list of n.
+    """A user method as a function of states that returns an array [n, ...] or a list of n results.
 
-    `more` are second arguments, one for each state.
+    The optional `second` argument is one value for all states, or one for each state.
     """
 
     part: str
     method: str
     call: Callable[..., Any]
     input_kind: InputKind
-    native: EnvironmentView
+    environment: EnvironmentView
 
-    def __call__(self, states: Array, more: Sequence[Any] | Array | int | None = None) -> Any:
+    def __call__(self, states: Array, second: Sequence[Any] | Array | int | None = None) -> Any:
         if self.input_kind is InputKind.OBSERVATION:
-            return self._call_one_by_one(states, more)
-        shown = states if self.input_kind is InputKind.STATES else self.native.batch(states)
-        arguments = (shown,) if more is None else (shown, more)
+            return self._call_one_by_one(states, second)
+        inputs = states if self.input_kind is InputKind.STATES else self.environment.batch(states)
+        arguments = (inputs,) if second is None else (inputs, second)
         try:
             return call_user_code(self.part, self.method, partial(self.call, *arguments), len(states))
         except UserCodeError as error:
@@ -103,58 +103,61 @@ class UserMethod:
                 self.part, error.what, f"{error.remedy}, {OPAQUE_STATES_REMEDY}", error.row
             ) from error.__cause__
 
-    def _call_one_by_one(self, states: Array, more: Sequence[Any] | Array | int | None) -> list[Any]:
-        seconds = [more] * len(states) if more is None or isinstance(more, int) else more
-        answers = []
-        for row, (shown, second) in enumerate(zip(self.native.observations(states), seconds, strict=True)):
-            arguments = (shown,) if more is None else (shown, second)
+    def _call_one_by_one(self, states: Array, second: Sequence[Any] | Array | int | None) -> list[Any]:
+        seconds = [second] * len(states) if second is None or isinstance(second, int) else second
+        results = []
+        observations = self.environment.observations(states)
+        for row, (observation, other) in enumerate(zip(observations, seconds, strict=True)):
+            arguments = (observation,) if second is None else (observation, other)
             try:
-                answers.append(call_user_code(self.part, self.method, partial(self.call, *arguments)))
+                results.append(call_user_code(self.part, self.method, partial(self.call, *arguments)))
             except UserCodeError as error:
                 raise error.add_position(row=row) from error.__cause__
-        return answers
+        return results
 
 
 @dataclass(frozen=True)
 class ActMethod:
-    """π*(s): `act(states, t)`, of a method that takes what it likes."""
+    """π*(s): `act(states, t)` of a user method."""
 
-    asked: UserMethod
-    timed: bool
+    user_method: UserMethod
+    takes_time: bool
 
     def __call__(self, states: Array, t: int) -> Any:
-        given = self.asked(states, t if self.timed else None)
-        if self.asked.input_kind is InputKind.STATES:
-            return given
-        return self.asked.native.ours(self.asked.part, split_rows(given, len(states), self.asked.part))
+        method = self.user_method
+        actions = method(states, t if self.takes_time else None)
+        if method.input_kind is InputKind.STATES:
+            return actions
+        return method.environment.ours(method.part, split_rows(actions, len(states), method.part))
 
 
 @dataclass(frozen=True)
 class CostMethod:
-    """Q*(s, ·) or V*(s): `q(states)` or `v(states)`."""
+    """Q*(s, ·) or V*(s): `q(states)` or `v(states)` of a user method."""
 
-    asked: UserMethod
+    user_method: UserMethod
 
     def __call__(self, states: Array) -> Any:
-        return self.asked(states)
+        return self.user_method(states)
 
 
 @dataclass(frozen=True)
 class StateActionCostMethod:
-    """Q*(s, a): `q_of(states, actions)`."""
+    """Q*(s, a): `q_of(states, actions)` of a user method."""
 
-    asked: UserMethod
+    user_method: UserMethod
 
     def __call__(self, states: Array, actions: Array) -> Any:
-        if self.asked.input_kind is InputKind.STATES:
-            return self.asked(states, actions)
-        taken = self.asked.native.taken(actions)
-        return self.asked(states, taken if self.asked.input_kind is InputKind.OBSERVATION else np.stack(taken))
+        method = self.user_method
+        if method.input_kind is InputKind.STATES:
+            return method(states, actions)
+        native = method.environment.taken(actions)
+        return method(states, native if method.input_kind is InputKind.OBSERVATION else np.stack(native))
 
 
-def split_rows(given: Any, n: int, part: str) -> Sequence[Any]:
-    """The n answers in what was given at once."""
-    if not hasattr(given, "__len__") or len(given) != n:
-        said = f"shape {np.shape(given)}" if isinstance(given, np.ndarray) else f"type {type(given).__name__}"
-        raise UserCodeError(part, f"gave actions of {said} for {n} observations", "give one for each: mend its act")
-    return list(given)
+def split_rows(actions: Any, n: int, part: str) -> Sequence[Any]:
+    """Return the n actions of a batch as a list."""
+    if not hasattr(actions, "__len__") or len(actions) != n:
+        kind = f"shape {np.shape(actions)}" if isinstance(actions, np.ndarray) else f"type {type(actions).__name__}"
+        raise UserCodeError(part, f"gave actions of {kind} for {n} observations", "return one for each: fix its act")
+    return list(actions)

@@ -1,4 +1,4 @@
-"""What a Stable-Baselines3 zip holds: its tensors, and what it says in words. Nothing that is pickled in it is run."""
+"""Reading of Stable-Baselines3 zips, tensors and settings, without executing the pickles in them."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ from aggrevated.storage import (
     truncate_message,
 )
 
-MAX_WEIGHTS = 192 << 20  # bytes, 50 million float32: reading takes twice as much
-OWN = re.compile(r"(stable_baselines3|sb3_contrib)\b")  # modules whose policies do what the names of their tensors say
-FLATTENING = ("FlattenExtractor'>", "CombinedExtractor'>")
+MAX_WEIGHTS = 192 << 20  # bytes, 50 million float32; reading needs twice the memory
+SB3_MODULES = re.compile(r"(stable_baselines3|sb3_contrib)\b")  # whose policies this module knows
+FLATTENING_EXTRACTORS = ("FlattenExtractor'>", "CombinedExtractor'>")
 
 
 def load_sb3_zip(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
-    """The weights in a Stable-Baselines3 zip, and of all that it says, what a network needs to be run."""
+    """Return the weights in a Stable-Baselines3 zip, and the settings that a network needs."""
     tensors, settings = read_zip(path)
-    layout = settings.get("policy_kwargs") or {}
-    if not isinstance(layout, dict):
-        raise DataError(f"the expert {path} has policy_kwargs that are no object; save it again with model.save")
-    check_native_file(path, settings.get("policy_class"), layout)
+    policy_kwargs = settings.get("policy_kwargs") or {}
+    if not isinstance(policy_kwargs, dict):
+        raise DataError(f"the expert {path} has policy_kwargs that are not an object; save it again with model.save")
+    check_native_file(path, settings.get("policy_class"), policy_kwargs)
     return tensors, {
-        "activation": detect_activation(path, tensors, layout),
+        "activation": detect_activation(path, tensors, policy_kwargs),
         "gamma": read_discount(path, settings),
         "finite": "log_std" not in tensors if "action_net.weight" in tensors else None,
-        "squash": layout.get("squash_output") is True,
-        "clip_mean": detect_clipping(path, layout),
+        "squash": policy_kwargs.get("squash_output") is True,
+        "clip_mean": detect_clipping(path, policy_kwargs),
     }
 
 
 def read_zip(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
-    """(tensors by name, its JSON)."""
+    """Return the tensors in a zip by name, and its settings, which are JSON."""
     with open_regular_file(path, "a Stable-Baselines3 model") as file:
         try:
             policy, data = extract_members(file)
             tensors = read_state_dict(policy, MAX_WEIGHTS)
             settings = parse_json(decode_utf8(data))
             if not isinstance(settings, dict):
-                raise DataError("its data is no JSON object")
+                raise DataError("its data is not a JSON object")
         except OSError:
             raise
-        except Exception as error:  # what decoders may say about hostile bytes is not written down anywhere
+        except Exception as error:  # decoders may raise any exception for hostile bytes
             raise DataError(
                 f"{path} is not a Stable-Baselines3 model ({truncate_message(error)}); save it again with model.save"
             ) from error
@@ -70,67 +70,73 @@ def read_zip(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
 
 
 def extract_members(file: BinaryIO) -> tuple[BinaryIO, bytes]:
-    """(policy.pth, data), in memory."""
+    """Return the members policy.pth and data, in memory."""
     with open_zip(file) as archive:
         policy = io.BytesIO()
         policy.writelines(read_chunks(archive, archive.getinfo("policy.pth"), MAX_WEIGHTS))
         return policy, b"".join(read_chunks(archive, archive.getinfo("data"), MAX_JSON))
 
 
-def check_native_file(path: Path, policy: Any, layout: JsonDict) -> None:
-    """Raise a `DataError` if its policy or its features are of a class that may do something else."""
+def check_native_file(path: Path, policy: Any, policy_kwargs: JsonDict) -> None:
+    """Raise a `DataError` if the policy or its feature extractor is of a custom class."""
     module = policy.get("__module__") if isinstance(policy, dict) else None
-    if module is not None and not OWN.match(str(module)):
+    if module is not None and not SB3_MODULES.match(str(module)):
+        raise DataError(f"the expert {path} has a custom policy class, in {truncate_message(module, 60)}; {FUNCTION}")
+    extractor = policy_kwargs.get("features_extractor_class")
+    if extractor is not None and not (
+        str(extractor).endswith(FLATTENING_EXTRACTORS) and SB3_MODULES.search(str(extractor))
+    ):
         raise DataError(
-            f"the expert {path} has a policy of a class of its own, in {truncate_message(module, 60)}; {FUNCTION}"
+            f"the expert {path} has the feature extractor {truncate_message(extractor, 80)}, which is not supported; "
+            f"{FUNCTION}"
         )
-    features = layout.get("features_extractor_class")
-    if features is not None and not (str(features).endswith(FLATTENING) and OWN.search(str(features))):
-        raise DataError(f"the expert {path} sees by {truncate_message(features, 80)}, which is not read; {FUNCTION}")
 
 
-def detect_activation(path: Path, tensors: dict[str, Tensor], layout: JsonDict) -> str:
-    """What the zip says in words of its activation, or else Stable-Baselines3's usual one for such a model."""
-    named = str(layout.get("activation_fn", ""))
-    if not named:
-        kind = detect_format(tensors)
-        return kind.usual if kind else "relu"
-    activation = find_activation_name(named)
+def detect_activation(path: Path, tensors: dict[str, Tensor], policy_kwargs: JsonDict) -> str:
+    """Return the activation that the zip names, or Stable-Baselines3's default for this kind of model."""
+    activation_fn = str(policy_kwargs.get("activation_fn", ""))
+    if not activation_fn:
+        checkpoint_format = detect_format(tensors)
+        return checkpoint_format.default_activation if checkpoint_format else "relu"
+    activation = find_activation_name(activation_fn)
     if activation is None:
         raise DataError(
-            f"the expert {path} uses {truncate_message(named)}; give one with an activation of torch.nn that "
-            "has no parameters"
+            f"the expert {path} uses {truncate_message(activation_fn)}; pass one with an activation of torch.nn "
+            "that has no parameters"
         )
     return activation
 
 
 def read_discount(path: Path, settings: JsonDict) -> float:
-    """γ, if it is one."""
+    """Return the discount γ of the settings, or raise a `DataError` if it is not in [0, 1]."""
     gamma: Any = settings.get("gamma", 0.99)
     if not isinstance(gamma, int | float) or isinstance(gamma, bool) or not 0 <= gamma <= 1:
         raise DataError(
-            f"the expert {path} has gamma {truncate_message(gamma, 40)}; give one with a number from 0 to 1"
+            f"the expert {path} has gamma {truncate_message(gamma, 40)}; pass one with a number from 0 to 1"
         )
     return float(gamma)
 
 
-def detect_clipping(path: Path, layout: JsonDict) -> float:
-    """Where the mean of a SAC with noise on states is clipped."""
-    clip: Any = layout.get("clip_mean", 2.0)
+def detect_clipping(path: Path, policy_kwargs: JsonDict) -> float:
+    """Return the bound to which a SAC with state-dependent exploration clips its mean."""
+    clip: Any = policy_kwargs.get("clip_mean", 2.0)
     if not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 <= clip < 1e30:
         raise DataError(
-            f"the expert {path} has clip_mean {truncate_message(clip, 40)}; give one with a number that is not negative"
+            f"the expert {path} has clip_mean {truncate_message(clip, 40)}; pass one with a number of at least 0"
         )
     return float(clip)
 
 
 @dataclass(frozen=True)
 class SB3PredictExpert:
-    """By `predict(observation, deterministic=True)`: all at once where observations are a Box, else one by one."""
+    """A Stable-Baselines3 model that acts by `predict(observation, deterministic=True)`.
+
+    `predict` receives a batch if observations are a Box, else one observation at a time.
+    """
 
     name: str
     model: Any
-    native: EnvironmentView
+    environment: EnvironmentView
 
     def act(self, states: Array, t: int) -> Array:
         from aggrevated.experts.torch_modules import single_torch_thread
@@ -138,17 +144,17 @@ class SB3PredictExpert:
         part = f"the expert {self.name}"
         n = len(states)
         with single_torch_thread():
-            if isinstance(self.native.space_adapter.observations, Box):
-                chosen = split_rows(self._predict(self.native.batch(states)), n, part) if n else []
+            if isinstance(self.environment.space_adapter.observations, Box):
+                actions = split_rows(self._predict(self.environment.batch(states)), n, part) if n else []
             else:
-                chosen = [self._predict(one) for one in self.native.observations(states)]
-        return self.native.ours(part, chosen)
+                actions = [self._predict(one) for one in self.environment.observations(states)]
+        return self.environment.ours(part, actions)
 
     def _predict(self, observations: Any) -> Any:
         action, memory = self.model.predict(observations, deterministic=True)
         if memory is not None and np.size(memory):
             raise UsageError(
-                f"the expert {self.name} remembers what it saw, and an expert is asked about states alone; give one "
-                "without a recurrent policy"
+                f"the expert {self.name} has a recurrent policy, but an expert's action must depend on the state "
+                "alone; pass one without a recurrent policy"
             )
         return action

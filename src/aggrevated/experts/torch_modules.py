@@ -1,6 +1,6 @@
-"""Networks of torch as experts: run on the CPU, on one thread, as they were when they were given.
+"""Torch modules as experts: a copy of the module runs on the CPU, on one thread.
 
-The last bits of what they say may depend on how many states they are asked about at once.
+The last bits of the outputs may depend on the batch size.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ from aggrevated.simulators.checked import observe_and_check
 
 @dataclass(frozen=True)
 class ModuleOutputs:
-    """What a module gives for observations [n, ...], as an array."""
+    """The outputs of a module for observations [n, ...], as an array."""
 
     part: str
     module: nn.Module
 
     @classmethod
     def from_module(cls, part: str, module: nn.Module) -> ModuleOutputs:
-        """Of a copy, in which nothing is left to chance."""
+        """Return the outputs of a copy of the module, in evaluation mode."""
         return cls(part, call_user_code(part, "deepcopy", lambda: deepcopy(module).cpu().eval().requires_grad_(False)))
 
     def __call__(self, observations: Array) -> Array:
         floating = (weight.dtype for weight in self.module.parameters() if weight.is_floating_point())
-        given = torch.from_numpy(np.ascontiguousarray(observations)).to(next(floating, torch.float32))
+        inputs = torch.from_numpy(np.ascontiguousarray(observations)).to(next(floating, torch.float32))
         with torch.no_grad(), single_torch_thread():
-            out = self.module(given)
-        if not isinstance(out, torch.Tensor):
-            remedy = "make it give one tensor: the actions' preferences, or a vector"
-            raise UserCodeError(self.part, f"gave {type(out).__name__} for observations", remedy)
-        array: Array = out.numpy()
+            outputs = self.module(inputs)
+        if not isinstance(outputs, torch.Tensor):
+            remedy = "make it return one tensor: preferences of the actions, or action vectors"
+            raise UserCodeError(self.part, f"gave {type(outputs).__name__} for observations", remedy)
+        array: Array = outputs.numpy()
         return array
 
 
 @dataclass(frozen=True)
 class ModuleExpert:
-    """The action that a module prefers, of a finite set; else the vector that it gives."""
+    """An expert that takes the action of the module's largest output, or the output if actions are vectors."""
 
     name: str
     outputs: ModuleOutputs
     simulator: Simulator
 
     def act(self, states: Array, t: int) -> Array:
-        given = self.outputs(observe_and_check(self.simulator, states))
+        outputs = self.outputs(observe_and_check(self.simulator, states))
         space = self.simulator.action_space
         if not isinstance(space, Discrete):
-            return given
+            return outputs
         part = f"the expert {self.name}"
         shape = (len(states), int(space.n))
-        preferences = check_numeric_array(part, "preferences", given, shape, "give one for each action")
-        chosen: Array = check_finite(part, "preferences", preferences, "check its weights").argmax(axis=1)
-        return chosen
+        preferences = check_numeric_array(part, "preferences", outputs, shape, "return one for each action")
+        actions: Array = check_finite(part, "preferences", preferences, "check its weights").argmax(axis=1)
+        return actions
 
 
 @contextmanager
 def single_torch_thread() -> Iterator[None]:
-    """For a moment: bits hang on the number of threads."""
+    """Run torch on one thread inside the block, since bits depend on the number of threads."""
     threads = torch.get_num_threads()
     if threads != 1:
         torch.set_num_threads(1)

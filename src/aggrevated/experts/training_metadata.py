@@ -1,4 +1,4 @@
-"""What a Stable-Baselines3 zip tells of its training, read without running what is pickled in it."""
+"""Metadata of training in a Stable-Baselines3 zip, read without executing the pickles in it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from aggrevated.core.errors import DataError
 from aggrevated.experts.stable_baselines import read_zip
 from aggrevated.storage import JsonDict, UnresolvedObject, array_from_pickle, number_from_pickle, parse_pickle
 
-ENOUGH = 16  # environments, for a deviation that tells something
-# an algorithm by the beginning of a tensor's name and by a setting that only it has
+MIN_ENVIRONMENTS = 16  # for a meaningful standard deviation
+# (prefix of a tensor's name, setting that only this algorithm has, algorithm)
 ALGORITHMS = (
     ("q_net.", "", "DQN"),
     ("quantile_net.", "", "QR-DQN"),
@@ -32,17 +32,20 @@ ALGORITHMS = (
 
 
 def read_training_metadata(path: str | Path) -> JsonDict:
-    """What the zip says of its training; None where it does not say.
+    """Return the metadata of training in a zip, with None for what the zip does not contain.
 
-    `algorithm`, `timesteps`, `gamma`; `returns` and `lengths` of the last episodes and `observations` (the last that it
-    saw) as mean, deviation and count; `mean_return` and `std_return` of these; `observation_mean` and `observation_std`
-    of each number, if there were enough environments; `normalised`: whether a `VecNormalize` stood before it.
+    Returns:
+        A dictionary with these keys. `algorithm`, `timesteps`, `gamma`. `returns` and `lengths` of the last
+        episodes, and `observations` (the last ones), as mean, deviation and count. `mean_return` and
+        `std_return` of the returns. `observation_mean` and `observation_std` of each component, if there were
+        enough environments. `normalised`: whether observations passed a `VecNormalize`.
     """
     tensors, settings = read_zip(Path(path))
     last, original = (extract_last_observation(settings.get(key)) for key in ("_last_obs", "_last_original_obs"))
     episodes = extract_recent_episodes(settings.get("ep_info_buffer"))
     returns = summarize([r for r, _ in episodes])
-    rows = last.reshape(len(last), -1) if last is not None and last.ndim > 1 and len(last) >= ENOUGH else None
+    has_rows = last is not None and last.ndim > 1 and len(last) >= MIN_ENVIRONMENTS
+    rows = last.reshape(len(last), -1) if last is not None and has_rows else None
     return {
         "algorithm": detect_algorithm(tensors, settings),
         "timesteps": to_plain_number(settings.get("num_timesteps")),
@@ -59,9 +62,9 @@ def read_training_metadata(path: str | Path) -> JsonDict:
 
 
 def detect_algorithm(tensors: dict[str, Tensor], settings: JsonDict) -> str | None:
-    """A guess."""
-    for begins, setting, name in ALGORITHMS:
-        if any(key.startswith(begins) for key in tensors) and (not setting or setting in settings):
+    """Guess the algorithm from the names of tensors and settings."""
+    for prefix, setting, name in ALGORITHMS:
+        if any(key.startswith(prefix) for key in tensors) and (not setting or setting in settings):
             return name
     return None
 
@@ -71,7 +74,7 @@ def to_plain_number(value: Any) -> float | None:
 
 
 def parse_zip_pickle(value: Any) -> Any:
-    """What a pickled setting is, inert; None if it cannot be read."""
+    """Return a pickled setting, parsed without executing it; None if it cannot be read."""
     text = value.get(":serialized:") if isinstance(value, dict) else None
     with suppress(DataError, binascii.Error, ValueError):
         return parse_pickle(base64.b64decode(text, validate=True)) if isinstance(text, str) else None
@@ -79,21 +82,21 @@ def parse_zip_pickle(value: Any) -> Any:
 
 
 def extract_last_observation(value: Any) -> Array | None:
-    """The numbers of the last observation of each environment, [n, ...] or, of a dictionary, all of them."""
-    found = parse_zip_pickle(value)
-    several = found.entries if isinstance(found, UnresolvedObject) else found
+    """Return the last observation of each environment [n, ...], or all numbers of dictionary observations."""
+    setting = parse_zip_pickle(value)
+    entries = setting.entries if isinstance(setting, UnresolvedObject) else setting
     with suppress(DataError):
-        if isinstance(several, dict) and several:
-            return np.concatenate([array_from_pickle(part).ravel() for part in several.values()])
-        return array_from_pickle(found)
+        if isinstance(entries, dict) and entries:
+            return np.concatenate([array_from_pickle(part).ravel() for part in entries.values()])
+        return array_from_pickle(setting)
     return None
 
 
 def extract_recent_episodes(value: Any) -> list[tuple[float, float]]:
-    """(return, length) of the last episodes of training."""
-    found = parse_zip_pickle(value)
+    """Return (return, length) of the last episodes of training."""
+    buffer = parse_zip_pickle(value)
     episodes = []
-    for episode in found.items if isinstance(found, UnresolvedObject) else []:
+    for episode in buffer.items if isinstance(buffer, UnresolvedObject) else []:
         with suppress(DataError, KeyError):
             if isinstance(episode, dict):
                 episodes.append((number_from_pickle(episode["r"]), number_from_pickle(episode["l"])))
@@ -101,7 +104,7 @@ def extract_recent_episodes(value: Any) -> list[tuple[float, float]]:
 
 
 def summarize(numbers: Any) -> JsonDict | None:
-    """Mean, deviation and count of finite numbers; None if there are none."""
+    """Return mean, deviation and count of numbers; None if there are none or some are not finite."""
     array = np.asarray(numbers, np.float64).ravel()
     if not array.size or not np.isfinite(array).all():
         return None
@@ -109,10 +112,10 @@ def summarize(numbers: Any) -> JsonDict | None:
 
 
 def is_normalized(settings: JsonDict, last: Array | None, original: Array | None) -> bool | None:
-    """Whether a `VecNormalize` stood before it; None where that cannot be told.
+    """Return whether observations passed a `VecNormalize`; None if that cannot be decided.
 
-    Algorithms that learn from their own actions keep the original observation only then. The others always do, but
-    theirs is then of another type, if the environment's is not float32; or what they saw lies outside of its bounds.
+    On-policy algorithms save the original observation only then. Off-policy algorithms always save it. There,
+    other types of the two observations, or a last observation outside the space's bounds, show a `VecNormalize`.
     """
     if last is None:
         return None
@@ -128,6 +131,6 @@ def is_normalized(settings: JsonDict, last: Array | None, original: Array | None
             high = array_from_pickle(state["high"])
             if ((last < low) | (last > high)).any():
                 return True
-            if last.dtype != np.float32:  # which is what it makes of all
+            if last.dtype != np.float32:  # VecNormalize returns float32
                 return False
     return None

@@ -1,1 +1,1 @@
-"""Compiled loops that give the same bits on every machine."""
+"""Compiled loops with bit-identical results on every machine."""

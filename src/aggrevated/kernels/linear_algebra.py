@@ -1,8 +1,8 @@
-"""Products whose bits belong to a row alone: x W + b by loops of our own, in a fixed order of summation.
+"""Affine maps x W + b by compiled loops with a fixed order of summation: the bits of a row depend on it alone.
 
-A BLAS sums in an order that depends on how many rows there are, on the place of a row among them, on threads and on the
-processor. So a trajectory would depend on those beside it, and a result on how the work was shared out. Here each
-output is b, and then x_i W_i for i = 0, 1, …, wherever its row stands; what is done at once is done over outputs only.
+The order of summation of a BLAS depends on the number of rows, the row's index, the threads and the processor.
+Then a trajectory would depend on the others in its batch, and a result on the number of workers. Here each
+output is b plus x_i W_i for i = 0, 1, … in this order; only the outputs are vectorized.
 """
 
 import os
@@ -11,27 +11,33 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 
-os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")  # bits must not depend on what else is installed
+os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")  # bits must not depend on other installed packages
 
 from numba import njit
 
-# No fastmath: it would let sums be taken in another order. A division by zero gives what IEEE says, and no error, for
-# which loops would have to be left.
+# No fastmath, which could reorder sums. Division by zero follows IEEE 754: a check for errors would prevent
+# vectorization.
 njit_cached = njit(cache=True, nogil=True, error_model="numpy")
 
-SIMD_LANES = 8  # how many float32 a processor works on at once
+SIMD_LANES = 8  # float32 numbers in a vector register
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
-    """x W + b, [n, outputs], for x [n, inputs], W [inputs, outputs] and b [outputs]; in the precision of b."""
+    """Return x W + b, [n, outputs], in the precision of b.
+
+    Args:
+        x: inputs [n, inputs].
+        weight: W [inputs, outputs].
+        bias: b [outputs].
+    """
     out = np.empty((len(x), len(bias)), bias.dtype)
     out[:] = bias
     return add_product(out, x, weight)
 
 
 def add_product(out: Array, x: Array, weight: Array) -> Array:
-    """`out` [n, outputs], after x W was added to it."""
-    if (*x.shape[1:], out.shape[1]) != weight.shape:  # compiled loops do not look
+    """Add x W to `out` [n, outputs] in place, and return it."""
+    if (*x.shape[1:], out.shape[1]) != weight.shape:  # compiled loops do not check bounds
         raise ValueError(f"rows of {x.shape[1:]} numbers do not fit weights of shape {weight.shape}")
     _add_product(out, np.ascontiguousarray(x), weight)
     return out
@@ -45,10 +51,10 @@ def _add_product(out, x, weight):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def add_row(out, x, weight):  # type: ignore[no-untyped-def]
-    """The same for one row, [outputs] and [inputs] or longer, inside of compiled loops.
+    """Add x W to one row `out` [outputs] in place, for x [inputs] or longer, inside compiled loops.
 
-    Four inputs at a time spare most of the reading and writing of `out`, and the last few outputs are not worth a loop
-    over them for each input; every sum is taken in the same order for all that.
+    Four inputs at a time save most reads and writes of `out`, and the last few outputs are summed one by one.
+    The order of each sum does not change.
     """
     inputs, outputs = weight.shape
     wide = outputs - outputs % SIMD_LANES
@@ -75,6 +81,6 @@ def add_row(out, x, weight):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def copy_row(out, row):  # type: ignore[no-untyped-def]
-    """`out[:] = row`, which takes compiled code ten times as long."""
+    """Copy a row to `out`, ten times as fast as `out[:] = row` in compiled code."""
     for i in range(len(row)):
         out[i] = row[i]

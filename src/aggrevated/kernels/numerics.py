@@ -1,7 +1,7 @@
-"""What the bits of a run hang on besides its settings and seed: the packages that compute, and this machine's kernels.
+"""Numerics fingerprint: the package versions and the processor's rounding, on which the bits of a run depend.
 
-The last bits of torch's products and of NumPy's functions depend on the processor. Nobody can say which of them a run
-will meet, so a few known sums are done, and their bits are compared: where they differ, a run would go another way.
+The last bits of torch's products and of NumPy's functions depend on the processor. A digest of a few fixed
+computations shows whether two machines round alike; if not, the same run has other results.
 """
 
 from functools import cache
@@ -19,13 +19,13 @@ KERNEL_OUTPUTS_KEY = "answers"
 
 @cache
 def compute_numerics_fingerprint() -> JsonDict:
-    """The packages' versions, and a digest of the answers to known sums."""
+    """Return the versions of the numerical packages, and a digest of fixed computations."""
     with single_thread():
         return {name: get_installed_version(name) for name in PACKAGES} | {KERNEL_OUTPUTS_KEY: digest_kernel_outputs()}
 
 
 def get_installed_version(package: str) -> str:
-    """Its version, or "absent"."""
+    """Return the version of a package, or "absent"."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -33,7 +33,7 @@ def get_installed_version(package: str) -> str:
 
 
 def digest_kernel_outputs() -> str:
-    """Of what torch, NumPy and our own loops make of the same numbers."""
+    """Return a digest of the results of torch, NumPy and the compiled loops for fixed inputs."""
     import torch
 
     from aggrevated.kernels.linear_algebra import affine
@@ -46,21 +46,21 @@ def digest_kernel_outputs() -> str:
     hidden, _ = layer(t[None])
     hidden.square().sum().backward()
     gram = t.double().T @ t.double() + torch.eye(64)
-    answers = [
+    outputs = [
         t @ t.T, t.T @ t, t.tanh(), t.exp(), t.log_softmax(-1), t.sigmoid(), torch.linalg.solve(gram, t.double().T),
         *(parameter.grad for parameter in layer.parameters()),
         np.tanh(x), np.exp(x), np.log(np.abs(x)), np.cos(x.astype(float)), np.sin(x.astype(float)),
         np.linalg.eigh(gram.numpy())[0], affine(x, x.T.copy(), x[0, :60].copy()), x.sum(axis=0), x.mean(),
     ]  # fmt: skip
     sha = sha256()
-    for answer in answers:
-        sha.update(np.asarray(answer.detach() if isinstance(answer, torch.Tensor) else answer).tobytes())
+    for output in outputs:
+        sha.update(np.asarray(output.detach() if isinstance(output, torch.Tensor) else output).tobytes())
     return sha.hexdigest()[:16]
 
 
 def describe_numerics_difference(then: JsonDict, now: JsonDict) -> str:
-    """What is not as it was, in words; "" if all is."""
+    """Describe the difference of two numerics fingerprints; "" if they are equal."""
     changed = [f"{name} {then.get(name)} (here {now[name]})" for name in PACKAGES if then.get(name) != now[name]]
     if not changed and then.get(KERNEL_OUTPUTS_KEY) != now[KERNEL_OUTPUTS_KEY]:
-        return "a processor whose sums round otherwise"
+        return "a processor that rounds differently"
     return ", ".join(changed)

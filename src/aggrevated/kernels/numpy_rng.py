@@ -1,6 +1,6 @@
-"""NumPy's random numbers inside compiled loops, bit for bit: PCG64 for initial states, Philox for what comes after.
+"""NumPy's random numbers in compiled loops, bit-identical: PCG64 for initial states, Philox for later draws.
 
-A generator of NumPy's takes ten microseconds to make, as long as a hundred steps of a compiled simulator.
+Making a NumPy generator takes 10 µs, as long as a hundred steps of a compiled simulator.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ PCG_LOW = U(0x4385DF649FCCF645)
 
 @njit_cached
 def multiply_high(a, b):  # type: ignore[no-untyped-def]
-    """The upper 64 bits of a · b."""
+    """Return the upper 64 bits of a · b."""
     a0 = a & LOW32
     a1 = a >> SHIFT32
     b0 = b & LOW32
@@ -49,7 +49,7 @@ def multiply_high(a, b):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def write_philox_block(key, stream, block, out):  # type: ignore[no-untyped-def]
-    """Write the four numbers uint64 [4] of a block of the generator with this key."""
+    """Write the four uint64 of one Philox block to `out` [4]; `key` and `stream` are the generator's key."""
     c0 = block + ONE
     c1 = U(0)
     c2 = U(0)
@@ -75,19 +75,19 @@ def write_philox_block(key, stream, block, out):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def fill_uniforms(key, stream, first, out, numbers):  # type: ignore[no-untyped-def]
-    """Write the numbers first, first + 1, … of the float32 numbers in [0, 1) that the generator gives, to `out`.
+    """Fill `out` with the generator's float32 numbers in [0, 1), from index `first` on.
 
-    They are worked out in `numbers` uint64 [4].
+    `numbers` uint64 [4] is scratch memory.
     """
     block = -1
     for i in range(len(out)):
-        place = first + i
-        wanted = place // 8
-        if wanted != block:
-            block = wanted
-            write_philox_block(key, stream, U(wanted), numbers)
-        word = numbers[(place // 2) % 4]
-        half = word >> SHIFT32 if place % 2 else word & LOW32
+        index = first + i
+        needed_block = index // 8
+        if needed_block != block:
+            block = needed_block
+            write_philox_block(key, stream, U(needed_block), numbers)
+        word = numbers[(index // 2) % 4]
+        half = word >> SHIFT32 if index % 2 else word & LOW32
         out[i] = np.float32(half >> U(8)) * TO_UNIT
 
 
@@ -129,7 +129,7 @@ def seed_pcg64(seed, state):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def mix_entropy(word, constant):  # type: ignore[no-untyped-def]
-    """(the hash of a word, the next constant), both of 32 bits."""
+    """Return the hash of a word and the next constant, both of 32 bits."""
     word ^= constant
     constant = (constant * MULT_A) & LOW32
     word = (word * constant) & LOW32
@@ -138,7 +138,7 @@ def mix_entropy(word, constant):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def step_pcg64(state):  # type: ignore[no-untyped-def]
-    """PCG64's recurrence, in 128 bits: s ← s · a + c."""
+    """Advance PCG64's 128-bit state: s ← s · a + c."""
     high = state[0]
     low = state[1]
     product = low * PCG_LOW
@@ -150,9 +150,9 @@ def step_pcg64(state):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def sample_uniform(state, low, high):  # type: ignore[no-untyped-def]
-    """The next number of `Generator(PCG64(seed)).uniform(low, high)`."""
+    """Return the next number of `Generator(PCG64(seed)).uniform(low, high)`."""
     step_pcg64(state)
     word = state[0] ^ state[1]
-    turn = state[0] >> U(58)
-    word = (word >> turn) | (word << ((U(64) - turn) & U(63)))
+    rotation = state[0] >> U(58)
+    word = (word >> rotation) | (word << ((U(64) - rotation) & U(63)))
     return low + (high - low) * (np.float64(word >> U(11)) * 2.0**-53)

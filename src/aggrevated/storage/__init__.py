@@ -1,4 +1,4 @@
-"""Files: whole or absent, sealed against damage, locked while in use; those of others are read with suspicion."""
+"""File storage: atomic writes, checksums, locks, and safe readers of files from untrusted sources."""
 
 from aggrevated.storage.archives import open_zip as open_zip
 from aggrevated.storage.archives import read_chunks as read_chunks

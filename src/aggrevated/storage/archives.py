@@ -1,4 +1,4 @@
-"""Archives of others: zip and npz, read with limits."""
+"""Readers of untrusted zip and npz archives, with limits on their sizes."""
 
 import io
 import math
@@ -15,12 +15,12 @@ from aggrevated.core.errors import DataError
 from aggrevated.storage.atomic import open_regular_file, truncate_message
 
 MAX_MEMBERS = 1_000  # Stable-Baselines3 writes 7
-MAX_READ = 1 << 20  # bytes at a time: also the largest directory
+MAX_READ = 1 << 20  # bytes per read, and so of the zip's directory
 CHUNK = 1 << 18
 
 
 class LimitedReader:
-    """A file that gives no more than MAX_READ bytes at a time; `ZipFile` would read any directory in one piece."""
+    """A file that refuses to read more than MAX_READ bytes at once; `ZipFile` reads directories of any size."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -38,25 +38,25 @@ class LimitedReader:
 
 
 def open_zip(file: BinaryIO) -> ZipFile:
-    """The zip file, of which nothing was read but its directory."""
+    """Open a zip file and read its directory only."""
     archive = ZipFile(LimitedReader(file))
     if len(archive.infolist()) > MAX_MEMBERS:
-        raise DataError(f"it has more than {MAX_MEMBERS:,} parts")
+        raise DataError(f"it has more than {MAX_MEMBERS:,} members")
     return archive
 
 
-def read_chunks(archive: ZipFile, member: ZipInfo, most: int) -> Iterator[bytes]:
-    """The bytes of one of its members, piece by piece; `DataError` if there are more than `most` or than it says."""
+def read_chunks(archive: ZipFile, member: ZipInfo, max_size: int) -> Iterator[bytes]:
+    """Yield the bytes of a member in chunks, and raise if their number exceeds `max_size` or is not as declared."""
     name = member.filename
-    if member.file_size > most:
-        raise DataError(f"its {name} has {member.file_size:,} bytes, and {most:,} are the most")
+    if member.file_size > max_size:
+        raise DataError(f"its {name} has {member.file_size:,} bytes, but at most {max_size:,} are read")
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or member.flag_bits & 1:
-        raise DataError(f"its {name} is encrypted, or compressed in an unusual way")
-    with archive.open(member) as part:
+        raise DataError(f"its {name} is encrypted, or its compression is not supported")
+    with archive.open(member) as file:
         size = 0
-        while piece := part.read(CHUNK):
-            size += len(piece)
-            yield piece
+        while chunk := file.read(CHUNK):
+            size += len(chunk)
+            yield chunk
     if size != member.file_size:
         raise BadZipFile(f"its {name} is cut off")
 
@@ -65,36 +65,43 @@ KINDS = "fiub"
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def read_npz(path: Path, what: str, most: int) -> dict[str, Array]:
-    """The arrays of numbers in a file, by name; what is no such array is left out, and `most` bytes are read of each.
+def read_npz(path: Path, what: str, max_size: int) -> dict[str, Array]:
+    """Return the numeric arrays in an .npz file by name; other arrays are skipped.
 
-    A `DataError` says `what` the file should be.
+    Args:
+        path: path of the file.
+        what: description of the expected file, for errors: "an .npz file of demonstrations".
+        max_size: largest size of one array, in bytes.
+
+    Raises:
+        DataError: the file is damaged, too large, or not an .npz.
     """
     with open_regular_file(path, what) as file:
         try:
             with open_zip(file) as archive:
-                found = {name: read_array(archive, name, most) for name in archive.namelist() if name.endswith(".npy")}
+                names = [name for name in archive.namelist() if name.endswith(".npy")]
+                arrays = {name: read_array(archive, name, max_size) for name in names}
         except OSError:
             raise
-        except Exception as error:  # what decoders may say about hostile bytes is not written down anywhere
+        except Exception as error:  # decoders may raise any exception for hostile bytes
             raise DataError(
                 f"{path} is not {what} ({truncate_message(error)}); save it again with numpy.savez"
             ) from error
-    return {name.removesuffix(".npy"): array for name, array in found.items() if array is not None}
+    return {name.removesuffix(".npy"): array for name, array in arrays.items() if array is not None}
 
 
-def read_array(archive: ZipFile, name: str, most: int) -> Array | None:
-    """One array; None where it is not of numbers."""
-    data = io.BytesIO(b"".join(read_chunks(archive, archive.getinfo(name), most)))
+def read_array(archive: ZipFile, name: str, max_size: int) -> Array | None:
+    """Return one array of an archive, or None if it is not numeric."""
+    data = io.BytesIO(b"".join(read_chunks(archive, archive.getinfo(name), max_size)))
     version = npy.read_magic(data)
     if version not in HEADERS:
-        raise DataError(f"its {name} is of version {version}")
+        raise DataError(f"its {name} has the unknown version {version}")
     shape, by_columns, dtype = HEADERS[version](data)
     if dtype.kind not in KINDS:
         return None
     count = math.prod(shape)
     start = data.tell()
     if min(shape, default=1) < 0 or count * dtype.itemsize != len(data.getbuffer()) - start:
-        raise DataError(f"its {name} is not of the size that it says")
+        raise DataError(f"its {name} does not have the size that its header declares")
     array = np.frombuffer(data.getbuffer(), dtype, count, start)
     return array.reshape(shape, order="F" if by_columns else "C").copy()

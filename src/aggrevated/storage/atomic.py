@@ -1,4 +1,4 @@
-"""Files written whole or not at all, locks on folders, and limits on what is read from others."""
+"""Atomic writes, locks on folders, and size-limited reads of untrusted files."""
 
 import errno
 import fcntl
@@ -15,7 +15,7 @@ from aggrevated.core.errors import DataError, StorageError, UsageError
 
 @contextmanager
 def open_regular_file(path: Path, what: str) -> Iterator[BinaryIO]:
-    """The file, open for reading, or a `DataError` that says `what` it should be."""
+    """Open a regular file for reading, or raise a `DataError` that says `what` it should be."""
     with reraise_storage_errors(path):
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
             raise DataError(f"{path} is not a regular file; give the path of {what}")
@@ -23,26 +23,28 @@ def open_regular_file(path: Path, what: str) -> Iterator[BinaryIO]:
             yield file
 
 
-def read_prefix(path: Path, most: int, what: str) -> bytes:
-    """At most so many bytes of a file that others made, or a `DataError` that says `what` it should be."""
+def read_prefix(path: Path, max_size: int, what: str) -> bytes:
+    """Return at most the first `max_size` bytes of a file; `what` describes the file in errors."""
     with open_regular_file(path, what) as file:
-        return file.read(most)
+        return file.read(max_size)
 
 
-def read_limited(path: Path, most: int, what: str, too_large: str) -> bytes:
-    """All bytes of such a file; one of more than `most` is said to be larger than `too_large` tells."""
+def read_limited(path: Path, max_size: int, what: str, limit_and_remedy: str) -> bytes:
+    """Return all bytes of a file, or raise a `DataError` if there are more than `max_size`.
+
+    `what` describes the file in errors; `limit_and_remedy` completes "FILE is larger than …".
+    """
     with open_regular_file(path, what) as file:
-        if path.stat().st_size > most or len(data := file.read(most + 1)) > most:
-            raise DataError(f"{path} is larger than {too_large}")
+        if path.stat().st_size > max_size or len(data := file.read(max_size + 1)) > max_size:
+            raise DataError(f"{path} is larger than {limit_and_remedy}")
     return data
 
 
-def truncate_message(said: object, most: int = 120) -> str:
-    """What a foreign file, or an error about one, says: on one line, printable and not long."""
-    shown = "".join(
-        sign if sign.isprintable() else ascii(sign)[1:-1] for sign in " ".join(str(said).split())[: most + 1]
-    )
-    return shown if len(shown) <= most else shown[: most - 3] + "..."
+def truncate_message(value: object, max_length: int = 120) -> str:
+    """Return untrusted text, or an error about it, as a printable line of at most `max_length` characters."""
+    characters = " ".join(str(value).split())[: max_length + 1]
+    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in characters)
+    return line if len(line) <= max_length else line[: max_length - 3] + "..."
 
 
 LOCK = ".lock"
@@ -50,7 +52,7 @@ LOCK = ".lock"
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that no two processes write to it."""
+    """Hold the folder's lock inside the block, so that only one process writes to it."""
     path = folder / LOCK
     with reraise_storage_errors(folder):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)  # a pipe would wait
@@ -66,30 +68,33 @@ def exclusive_lock(folder: Path) -> Iterator[None]:
         os.close(file)
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # what file systems without hard links say
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT)
+NO_LINK_ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # of file systems without hard links
 
 
 @contextmanager
 def reraise_storage_errors(path: Path) -> Iterator[None]:
-    """Turn what the operating system says about `path` into one sentence with a remedy."""
+    """Reraise an `OSError` inside the block as a `StorageError` about `path`, with a remedy."""
     try:
         yield
     except OSError as error:
         if isinstance(error, StorageError):
             raise
-        full = error.errno in FULL
-        remedy = "free some space or choose another folder" if full else "check the path and its permissions"
+        is_full = error.errno in DISK_FULL_ERRORS
+        remedy = "free some space or choose another folder" if is_full else "check the path and its permissions"
         raise StorageError(f"cannot use {path}: {error.strerror or error}; {remedy}") from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write the file whole or not at all: a temporary file beside it, synced, renamed."""
+    """Write a file completely or not at all: write a temporary file, sync and rename it."""
     _write_via_temporary(path, data, Path.replace)
 
 
 def write_exclusive(path: Path, data: bytes) -> bool:
-    """The same, unless there is such a file already: of several who do it at once, one alone is told that it did."""
+    """Write a file atomically unless it exists, and return whether it was written.
+
+    If several processes call this at once, exactly one of them gets True.
+    """
     try:
         _write_via_temporary(path, data, _link_exclusive)
     except StorageError as error:
@@ -100,14 +105,14 @@ def write_exclusive(path: Path, data: bytes) -> bool:
 
 
 def write_all(file: int, data: bytes) -> None:
-    """All of it: the operating system may take it in pieces."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(file, rest) :]
+    """Write all bytes to a file descriptor; `os.write` may write fewer."""
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(file, remaining) :]
 
 
 def remove_temporary_files(folder: Path) -> None:
-    """Remove the temporary files that a kill in the middle of a write left behind."""
+    """Remove the temporary files of interrupted writes."""
     with reraise_storage_errors(folder):
         for leftover in folder.rglob(".*.tmp"):
             if leftover.is_file():
@@ -115,11 +120,11 @@ def remove_temporary_files(folder: Path) -> None:
 
 
 def is_temporary_file(path: Path) -> bool:
-    """Whether it is a temporary file of ours."""
+    """Return whether a path has the name of a temporary file of `write_atomically`."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
-def _write_via_temporary(path: Path, data: bytes, name: Callable[[Path, Path], object]) -> None:
+def _write_via_temporary(path: Path, data: bytes, rename: Callable[[Path, Path], object]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(3)}.tmp")
     with reraise_storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,19 +135,19 @@ def _write_via_temporary(path: Path, data: bytes, name: Callable[[Path, Path], o
                 os.fsync(file)
             finally:
                 os.close(file)
-            name(temporary, path)
+            rename(temporary, path)
         finally:
-            with suppress(OSError):  # what went wrong before is what is told
+            with suppress(OSError):  # an earlier error is the one to report
                 temporary.unlink()
         _sync_folder(path.parent)
 
 
 def _link_exclusive(temporary: Path, path: Path) -> None:
-    """Give the file its name, if nobody has it."""
+    """Give a temporary file its name, or raise a `FileExistsError` if the name is taken."""
     try:
         os.link(temporary, path)
     except OSError as error:
-        if error.errno not in NO_LINKS:
+        if error.errno not in NO_LINK_ERRORS:
             raise
         if path.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error

@@ -1,7 +1,7 @@
-"""A journal: facts line by line, where each line seals itself and all before it.
+"""Journals: files of JSON lines, each with a checksum of itself and all lines before it.
 
-What was torn off at the end, by a crash, is no fault: the lines before it are as they were. A line that was changed, or
-that is missing in the middle, is one.
+An incomplete last line, after a crash, is not an error: the lines before it are intact. A changed or missing
+line in the middle is an error.
 """
 
 from __future__ import annotations
@@ -19,26 +19,31 @@ from aggrevated.storage.checksummed import JsonDict, decode_utf8, parse_json
 
 CHECKSUM_KEY = "checksum"
 INITIAL_CHECKSUM = ""  # before the first line
-MAX_LINE = 1 << 20  # bytes; one of metrics.jsonl has some 500
+MAX_LINE = 1 << 20  # bytes; a line of metrics.jsonl has about 500
 
 
 class ChecksummedJournal:
-    """Open for more lines, from the last that is there. `seal` is that of the last line."""
+    """A journal that is open for appending.
 
-    def __init__(self, path: Path, seal: str) -> None:
+    Args:
+        path: path of the file, which is created if it is missing.
+        checksum: checksum of the last line.
+    """
+
+    def __init__(self, path: Path, checksum: str) -> None:
         self.path = path
-        self.checksum = seal
+        self.checksum = checksum
         with reraise_storage_errors(path):
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
-    def append(self, facts: JsonDict) -> None:
-        """One more line."""
-        line, self.checksum = encode_checksummed_line(facts, self.checksum)
+    def append(self, record: JsonDict) -> None:
+        """Append one line."""
+        line, self.checksum = encode_checksummed_line(record, self.checksum)
         with reraise_storage_errors(self.path):
             write_all(self._file, line)
 
     def sync(self) -> None:
-        """Let what was written outlive the machine."""
+        """Force the written lines to disk."""
         with reraise_storage_errors(self.path):
             os.fsync(self._file)
 
@@ -49,65 +54,69 @@ class ChecksummedJournal:
         os.close(self._file)
 
 
-def encode_checksummed_line(facts: JsonDict, before: str) -> tuple[bytes, str]:
-    """(the line, its seal) of facts that come after a line with the seal `before`."""
-    text = json.dumps(facts, sort_keys=True)
-    seal = sha256((before + text).encode()).hexdigest()[:16]
-    return f"{json.dumps({**facts, CHECKSUM_KEY: seal})}\n".encode(), seal
+def encode_checksummed_line(record: JsonDict, previous: str) -> tuple[bytes, str]:
+    """Return the line of a record, and its checksum, given the checksum of the previous line."""
+    text = json.dumps(record, sort_keys=True)
+    checksum = sha256((previous + text).encode()).hexdigest()[:16]
+    return f"{json.dumps({**record, CHECKSUM_KEY: checksum})}\n".encode(), checksum
 
 
-def rewrite_journal(path: Path, lines: Iterable[JsonDict]) -> str:
-    """Write it anew, whole or not at all, and give the seal of its last line."""
-    seal = INITIAL_CHECKSUM
+def rewrite_journal(path: Path, records: Iterable[JsonDict]) -> str:
+    """Write a whole journal atomically, and return the checksum of its last line."""
+    checksum = INITIAL_CHECKSUM
     data = bytearray()
-    for facts in lines:
-        line, seal = encode_checksummed_line(facts, seal)
+    for record in records:
+        line, checksum = encode_checksummed_line(record, checksum)
         data += line
     write_atomically(path, bytes(data))
-    return seal
+    return checksum
 
 
 def read_journal(path: Path) -> list[JsonDict]:
-    """The facts of all whole lines; a `DataError` that names the first line that is not as it was written."""
+    """Return the records of all complete lines; [] if the file does not exist.
+
+    Raises:
+        DataError: a line before the last was changed or is missing; names the first.
+    """
     if not os.path.lexists(path):
         return []
-    seal = INITIAL_CHECKSUM
-    found = list[JsonDict]()
-    torn = 0
-    with open_regular_file(path, "a journal of ours") as file:
+    checksum = INITIAL_CHECKSUM
+    records = list[JsonDict]()
+    damaged = 0
+    with open_regular_file(path, "a journal of this package") as file:
         for number, line in enumerate(iter_complete_lines(file), start=1):
-            facts = parse_line(line)
-            if facts is None:
-                torn = torn or number  # by a crash, unless there is more behind it
+            record = parse_line(line)
+            if record is None:
+                damaged = damaged or number  # by a crash, unless more lines follow
                 continue
-            own = facts.pop(CHECKSUM_KEY, None)
-            if torn or own != encode_checksummed_line(facts, seal)[1]:
-                remedy = "restore it, or remove it, and what the checkpoints know of it is written again"
-                what = f"line {torn or number} of {path} is not as it was written, or one before it is missing"
+            line_checksum = record.pop(CHECKSUM_KEY, None)
+            if damaged or line_checksum != encode_checksummed_line(record, checksum)[1]:
+                remedy = "restore the file, or remove it: resuming rewrites what the checkpoints contain"
+                what = f"line {damaged or number} of {path} was changed, or a line before it is missing"
                 raise DataError(f"{what}; {remedy}")
-            seal = own
-            found.append(facts)
-    return found
+            checksum = line_checksum
+            records.append(record)
+    return records
 
 
 def iter_complete_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Without what is behind the last line; what is longer than any line of ours is taken for that."""
+    """Yield complete lines; an incomplete line, or one of more than MAX_LINE bytes, ends the journal."""
     while (line := file.readline(MAX_LINE)).endswith(b"\n"):
         yield line
 
 
-def iter_chained_checksums(lines: Iterable[JsonDict]) -> Iterator[str]:
-    """The seal of each line."""
-    seal = INITIAL_CHECKSUM
-    for facts in lines:
-        _, seal = encode_checksummed_line(facts, seal)
-        yield seal
+def iter_chained_checksums(records: Iterable[JsonDict]) -> Iterator[str]:
+    """Yield the checksum of each record's line."""
+    checksum = INITIAL_CHECKSUM
+    for record in records:
+        _, checksum = encode_checksummed_line(record, checksum)
+        yield checksum
 
 
 def parse_line(line: bytes) -> JsonDict | None:
-    """The JSON object in a line, if it is one."""
+    """Return the JSON object in a line, or None if it is not one."""
     try:
-        facts = parse_json(decode_utf8(line))
+        record = parse_json(decode_utf8(line))
     except ValueError:
         return None
-    return facts if isinstance(facts, dict) else None
+    return record if isinstance(record, dict) else None
