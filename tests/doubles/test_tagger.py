@@ -120,7 +120,7 @@ def test_commands_refuse_untrusted_task_code_and_name_the_option(capsys: pytest.
         with pytest.raises(SystemExit) as caught:
             main(command)
         sentence = capsys.readouterr().err
-        assert caught.value.code == 65 and f"{NAME}:TASK is Python code" in sentence and "say --trust-code" in sentence
+        assert caught.value.code == 65 and f"{NAME}:TASK is Python code" in sentence and "pass --trust-code" in sentence
     assert run_command(capsys, "evaluate", "run", "--trust-code", "--sentences", "5")["task"] == f"{NAME}:TASK"
     assert run_command(capsys, "resume", "run", "--trust-code", "--iterations", "3")["iterations"] == 3
     main(["export", "run", "--trust-code", "--model-card", "card.md"])

@@ -113,9 +113,9 @@ def test_observation_columns_hide_observations_from_the_learner_only(tmp_path: P
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({}, "needs an expert"),
+        ({}, "--expert is required for a custom environment"),
         ({"expert": EXPERT, "observation_columns": [3]}, "--observation-columns is .* below 3"),
-        ({"expert": EXPERT, "environment_options": "{"}, "no JSON"),
+        ({"expert": EXPERT, "environment_options": "{"}, "is not JSON"),
         ({"expert": EXPERT, "environment_options": "[1]"}, "JSON object"),
         ({"expert": "helpers.gymnasium_environments:nobody"}, "has no nobody"),
         ({"expert": "nowhere:nobody"}, "cannot be imported"),
@@ -147,7 +147,7 @@ def test_train_names_missing_arguments_and_errors_of_an_environment(tmp_path: Pa
 def test_find_task_and_as_task_refuse_unknown_names() -> None:
     with pytest.raises(UsageError, match=r"unknown task 'LunarLandr-v3' .did you mean LunarLander-v3"):
         find_task("LunarLandr-v3")
-    with pytest.raises(UsageError, match="nothing to learn in"):
+    with pytest.raises(UsageError, match="3 is not a task"):
         as_task(3)
 
 

@@ -1,4 +1,4 @@
-"""What a task is made of: where it is acted in, who knows better, how good a policy is there."""
+"""Protocols of problems: a simulator, an expert, and how policies are scored."""
 
 from __future__ import annotations
 
@@ -19,115 +19,208 @@ from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict
 from aggrevated.validation import Validator
 
-STEPS = 100_000_000  # of episodes that run at once, at most
-BYTES = 100  # that a step takes, about
+STEPS = 100_000_000  # maximum number of steps of episodes that run together
+BYTES = 100  # memory per step, approximately
 
 
 def check_enough_memory(name: str, episodes: int, steps: int) -> None:
-    """A `UsageError` if so many episodes of so many steps cannot be run at once, before anybody tries."""
+    """Raise a `UsageError` if this many episodes cannot be stored together.
+
+    Args:
+        name: the setting that holds the number of episodes.
+        episodes: number of episodes.
+        steps: number of steps per episode.
+
+    Raises:
+        UsageError: there are more than `STEPS` steps in all.
+    """
     size = f"{episodes * steps:,} steps, about {episodes * steps * BYTES / 1e9:,.0f} GB"
-    rule = f"smaller: episodes of {steps:,} steps come to {size}, and {STEPS:,} steps are the most"
+    rule = f"smaller: episodes of {steps:,} steps need {size}, and {STEPS:,} steps are the most"
     check_setting(episodes * steps <= STEPS, name, episodes, rule)
 
 
 @dataclass(frozen=True)
 class Score:
-    """How good a policy is on what it was not chosen by, beside its expert; a world may know more."""
+    """Test returns of a policy and its expert; a problem may define a subclass with more.
+
+    Args:
+        expert_return: mean return of the expert.
+        expert_standard_error: standard error of that mean; None where it is unknown.
+        test_return: mean return of the policy on episodes that were not used to select it.
+        test_standard_error: standard error of that mean; None where it is unknown.
+        ratio: the policy's return relative to the expert's; 1 equals the expert. None where the expert's is
+            the lowest return.
+        expert_diverged: number of diverged episodes of the expert, which the mean leaves out.
+        test_diverged: number of diverged episodes of the policy, which the mean leaves out.
+        expert_episodes: number of episodes of the expert if it differs from the policy's, else None.
+
+    Example:
+        >>> Score(expert_return=200.0, test_return=190.0, ratio=0.95).to_dict()["ratio"]
+        0.95
+    """
 
     expert_return: float
-    expert_standard_error: float | None = field(default=None, kw_only=True)  # None where it is not known
+    expert_standard_error: float | None = field(default=None, kw_only=True)
     test_return: float
     test_standard_error: float | None = field(default=None, kw_only=True)
-    ratio: float | None  # 1 is as good as the expert; None where the expert earns nothing
-    expert_diverged: int = field(default=0, kw_only=True)  # episodes that are in no mean, at most a tenth
+    ratio: float | None
+    expert_diverged: int = field(default=0, kw_only=True)
     test_diverged: int = field(default=0, kw_only=True)
-    expert_episodes: int | None = field(default=None, kw_only=True)  # where they were fewer than the policy's
+    expert_episodes: int | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> JsonDict:
-        """All of it, for JSON."""
-        found = asdict(self)
-        return found if self.expert_episodes is not None else {n: v for n, v in found.items() if n != "expert_episodes"}
+        """Return all fields for JSON, without `expert_episodes` where it is None.
+
+        Returns:
+            The fields by name.
+        """
+        fields = asdict(self)
+        if self.expert_episodes is None:
+            del fields["expert_episodes"]
+        return fields
+
+
+def report_no_metrics(policy: Policy) -> Mapping[str, float]:
+    """Return no metrics."""
+    return {}
+
+
+def prepare_nothing(policy: Policy) -> None:
+    """Leave the policy unchanged."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The parts of Algorithm 1 that a task brings with it."""
+    """The inputs of Algorithm 1 that a task provides.
+
+    Args:
+        simulator: the simulator that the learner observes.
+        expert: π*.
+        validate: function of a policy that scores it, to select the best policy (line 9).
+        test: function of a policy that scores it on episodes that no policy was selected by.
+        fingerprint: tensors by name that identify everything, besides settings, that determines results.
+        monitor: function of a policy that returns metrics for each validation.
+        prepare: function that initializes what a policy reads besides observations, such as scales of
+            actions.
+        expert_fingerprint: tensors by name that identify an expert by its actions along random episodes.
+        validates_expert: whether `validate` also accepts π* and is fast for it.
+    """
 
     simulator: Simulator
     expert: Expert
-    validate: Validator  # selects the best policy (line 9)
-    test: Callable[[Policy], Score]  # on what no policy was chosen by
-    fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
-    monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
-    prepare: Callable[[Policy], None] = lambda policy: None  # give a policy what it reads besides observations
-    expert_fingerprint: Mapping[str, Tensor] = field(
-        default_factory=dict
-    )  # by which an expert is told from one that begins alike
-    validates_expert: bool = False  # whether `validate` also takes π*, and tells soon how good that is
+    validate: Validator
+    test: Callable[[Policy], Score]
+    fingerprint: Mapping[str, Tensor]
+    monitor: Callable[[Policy], Mapping[str, float]] = report_no_metrics
+    prepare: Callable[[Policy], None] = prepare_nothing
+    expert_fingerprint: Mapping[str, Tensor] = field(default_factory=dict)
+    validates_expert: bool = False
 
     def with_engine(self, engine: Engine) -> Problem:
-        """The same, of which those parts that have a method `over` do their work by that engine."""
-        parts: dict[str, Any] = {name: getattr(self, name) for name in ("validate", "test", "monitor")}
+        """Return a copy whose `validate`, `test` and `monitor` run on an engine, where they support one.
+
+        Args:
+            engine: the engine.
+
+        Returns:
+            The copy.
+        """
+        functions: dict[str, Any] = {name: getattr(self, name) for name in ("validate", "test", "monitor")}
         return replace(
-            self, **{name: p.with_engine(engine) if hasattr(p, "with_engine") else p for name, p in parts.items()}
+            self, **{name: f.with_engine(engine) if hasattr(f, "with_engine") else f for name, f in functions.items()}
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemSettings(Settings, ABC):
-    """A kind of world, with the parts that make it that of one task."""
+    """Settings of a problem, and what builds it.
 
-    metric_name: ClassVar[str] = "return"  # what `validate` gives, in a word
-    digits: ClassVar[int] = 1  # behind the point, when that is shown
-    protocol_settings: ClassVar[
-        tuple[str, ...]
-    ] = ()  # settings that decide what `validate` means: they are never compared
-    evaluation: ClassVar[type[EvaluationSettings]]  # how a policy can be tried again
-    has_ratio: ClassVar[bool] = True  # whether returns have a ratio, from the lowest that there is
-    selection_settings: ClassVar[tuple[str, ...]] = ()  # settings that `suits` hangs on
-    expert_name: ClassVar[str] = ""  # of a world whose expert is always the same, and which takes long to build
+    Attributes:
+        metric_name: name of the score that `validate` returns.
+        digits: number of decimals that displays of the score have.
+        protocol_settings: names of settings that define the score; runs that differ in them are not compared.
+        evaluation: settings of a further evaluation of a policy.
+        has_ratio: whether returns have a ratio to the expert's, measured from the lowest possible return.
+        selection_settings: names of settings that determine the recommended components.
+        expert_name: name of an expert that is always the same and slow to build; "" for others.
+    """
+
+    metric_name: ClassVar[str] = "return"
+    digits: ClassVar[int] = 1
+    protocol_settings: ClassVar[tuple[str, ...]] = ()
+    evaluation: ClassVar[type[EvaluationSettings]]
+    has_ratio: ClassVar[bool] = True
+    selection_settings: ClassVar[tuple[str, ...]] = ()
+    expert_name: ClassVar[str] = ""
 
     @abstractmethod
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
-        """(observations, actions): what a policy is made for."""
+        """Return the spaces that a policy is made for.
+
+        Returns:
+            (observation space, action space), each of one step of one episode.
+        """
 
     @abstractmethod
     def build(self, seed: int) -> Problem:
-        """The world; validation and test episodes come from the seed."""
+        """Return the problem.
+
+        Args:
+            seed: seed of the run, from which the seeds of validation and test episodes are derived.
+
+        Returns:
+            The problem.
+        """
 
     def recommended_components(self) -> dict[str, str]:
-        """Pieces that follow from what it is, by their places, where the task does not know them beforehand."""
+        """Return names of components by slot that suit this problem, where its task does not name them.
+
+        Returns:
+            Names by slot; empty by default.
+        """
         return {}
 
     @property
     def space_adapter(self) -> SpaceAdapter | None:
-        """What policies read and give outside; None where that is what they read and give in here."""
+        """Conversion between the environment's and the policy's observations and actions; None for none."""
         return None
 
     @property
     def steps(self) -> int:
-        """How many steps an episode has, about."""
+        """Approximate number of steps of an episode."""
         return 100
 
     @property
     def label(self) -> str:
-        """What a legend adds for these settings."""
+        """Text that legends add for these settings; "" for none."""
         return ""
 
     @property
     def notice(self) -> str:
-        """What people are told of these settings before a run."""
+        """Message about these settings for display before a run; "" for none."""
         return ""
 
     def expert_identity(self) -> object:
-        """Two runs in which this is equal are measured against the same expert."""
+        """Return a value that is equal for two runs if and only if they have equal experts.
+
+        Returns:
+            Any value that can be compared.
+        """
         return self.name
 
 
 @dataclass(frozen=True)
 class EvaluationSettings(Settings, ABC):
-    """A way to try a policy again."""
+    """Settings of a further evaluation of a policy."""
 
     @abstractmethod
-    def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
-        """How good it is, for JSON."""
+    def measure(self, problem: ProblemSettings, policy: Policy) -> JsonDict:
+        """Score a policy.
+
+        Args:
+            problem: settings of the policy's problem.
+            policy: the policy.
+
+        Returns:
+            The scores for JSON, with "expert_return", "test_return" and "ratio" at least.
+        """

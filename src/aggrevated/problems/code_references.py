@@ -1,4 +1,4 @@
-"""Names of the form `module:attribute`: imported only when somebody typed them, or said that they are to be trusted."""
+"""Names of the form `module:attribute`, imported only if you typed them or declared them to be trusted."""
 
 import re
 import sys
@@ -10,62 +10,71 @@ from typing import Any
 from aggrevated.core.errors import DataError, UsageError
 
 REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-OF_RUNS = ("config.json", "trials.json", "sweep.json")  # what lies in the folders of runs
+OF_RUNS = ("config.json", "trials.json", "sweep.json")  # files that mark folders of runs
 
 
 def is_reference(name: object) -> bool:
-    """Whether it is the name of something in a Python module, and of no file."""
+    """Return whether `name` has the form `module:attribute` and is not an existing file."""
     return isinstance(name, str) and bool(REFERENCE.fullmatch(name)) and not Path(name).exists()
 
 
 def import_reference(reference: str, trusted: bool) -> Any:
-    """What it names. Modules are found as Python finds them, and beside where one stands; never in a run's folder."""
+    """Import an object from an installed module or a module in the current folder, never from a run's folder.
+
+    Args:
+        reference: the name, `module:attribute`.
+        trusted: whether its code may run.
+
+    Raises:
+        DataError: the reference is not trusted.
+        UsageError: it cannot be imported.
+    """
     if not trusted:
         raise DataError(
-            f"{reference} is Python code, which is not run because a file names it; look at it, and if you trust it "
-            "say --trust-code (in Python: trust=True)"
+            f"{reference} is Python code, which is not run because a file names it; read the code, and if you trust "
+            "it pass --trust-code (in Python: trust_code=True)"
         )
     module, _, attribute = reference.partition(":")
     try:
-        found: Any = import_module_by_name(module)
+        value: Any = import_module_by_name(module)
         for part in attribute.split("."):
-            found = getattr(found, part)
+            value = getattr(value, part)
     except AttributeError as error:
         raise UsageError(f"{module} has no {attribute}; check the name") from error
     except UsageError:
         raise
-    except Exception as error:  # it is anybody's code
-        said = " ".join(str(error).split())[:200]
+    except Exception as error:  # user code may raise anything
+        message = " ".join(str(error).split())[:200]
         raise UsageError(
-            f"{module} cannot be imported ({type(error).__name__}: {said}); install it, or stand beside it"
+            f"{module} cannot be imported ({type(error).__name__}: {message}); install it, or change to its folder"
         ) from error
-    return found
+    return value
 
 
 def import_module_by_name(name: str) -> Any:
-    """The module, also if it lies where one stands."""
+    """Import a module that is installed or in the current folder, but never from a run's folder."""
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     if name not in sys.modules:
-        found = find_spec(name.partition(".")[0])  # which imports nothing yet
-        for place in () if found is None else (found.origin, *(found.submodule_search_locations or ())):
-            if place is not None and is_inside_run_folder(Path(place)):
+        spec = find_spec(name.partition(".")[0])  # does not import it
+        for location in () if spec is None else (spec.origin, *(spec.submodule_search_locations or ())):
+            if location is not None and is_inside_run_folder(Path(location)):
                 raise UsageError(f"{name} lies in a run's folder, from which nothing is imported; move it")
     return import_module(name)
 
 
 def is_inside_run_folder(path: Path) -> bool:
-    """Whether it lies in the folder of a run, or of several."""
-    return any((above / one).exists() for above in path.resolve().parents for one in OF_RUNS)
+    """Return whether a path lies in the folder of a run, of trials or of a sweep."""
+    return any((parent / name).exists() for parent in path.resolve().parents for name in OF_RUNS)
 
 
-def make_reference(thing: Any) -> str | None:
-    """The name by which others can import just this thing; None if there is none."""
-    module = getattr(thing, "__module__", None)
-    name = getattr(thing, "__qualname__", None)
+def make_reference(value: Any) -> str | None:
+    """Return the `module:attribute` by which exactly this object can be imported, or None."""
+    module = getattr(value, "__module__", None)
+    name = getattr(value, "__qualname__", None)
     if not module or not name or module == "__main__" or not REFERENCE.fullmatch(f"{module}:{name}"):
         return None
-    found: Any = sys.modules.get(module)
+    imported: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}:{name}" if found is thing else None
+        imported = getattr(imported, part, None)
+    return f"{module}:{name}" if imported is value else None

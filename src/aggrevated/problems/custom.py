@@ -1,4 +1,4 @@
-"""A world of one's own: any environment of Gymnasium, or any simulator, with any expert."""
+"""Custom problems: any Gymnasium environment or simulator, with any expert."""
 
 from __future__ import annotations
 
@@ -41,20 +41,34 @@ ORACLE_BY_CAPABILITY = {
     "q_of": "state-action-q",
     "v": "value-function",
     "act": "monte-carlo",
-}  # by what is known
-MIN_TEST_EPISODES = 20  # episodes of an expert: fewer tell nothing
-CACHE_SIZE = 10  # simulators and experts: a config is replaced several times before it is built
-INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
+}
+MIN_TEST_EPISODES = 20  # of the expert
+CACHE_SIZE = 10  # simulators and experts, since a config is replaced several times before it is built
+INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "indices of columns, from 0 on")
 
 
 def raise_no_factory(horizon: int) -> Simulator:
-    """A world of one's own is not made from its horizon alone."""
-    raise AssertionError("a world of one's own makes its simulator itself")
+    """Raise, since a custom problem overrides `simulator`."""
+    raise AssertionError("CustomProblem overrides `simulator` and never calls `make`")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CustomProblem(ControlProblem):
-    """An environment of one's own, with an expert of one's own."""
+    """Settings of a problem with your environment and your expert.
+
+    Attributes:
+        environment: a Gymnasium id, `module:attribute`, a function that makes an environment, or a simulator.
+        given: the expert, if it is a Python object.
+        trusted: whether code that `environment` and `expert` name may be imported.
+        horizon: H, the number of steps after which an episode is cut; 0: the environment's own limit.
+        expert: name or file of the expert.
+        vec_normalize: file of the VecNormalize statistics that the expert was trained with.
+        environment_options: arguments of the environment, as JSON.
+        test_episodes: number of test episodes of the selected policy and the expert; 0: 1,000, or fewer for
+            an expert that is not a network.
+        observation_columns: indices of the columns that the learner observes; empty: all.
+        normalize_observations: whether the learner's observations are normalized.
+    """
 
     name = "custom"
     has_ratio = False
@@ -66,119 +80,119 @@ class CustomProblem(ControlProblem):
         "observation_columns",
     )
     make: Callable[[int], Simulator] = field(default=raise_no_factory, compare=False)
-    environment: Any = field(compare=False)  # an id, module:attribute, a function that makes one, or a simulator
-    given: Any = field(default=None, compare=False)  # the expert, if it is no name
-    trusted: bool = field(default=False, compare=False)  # whether code that it names may be imported
-    horizon: int = setting(0, "H, after how many steps an episode is cut; 0: the environment's own limit.", COUNT)
+    environment: Any = field(compare=False)
+    given: Any = field(default=None, compare=False)
+    trusted: bool = field(default=False, compare=False)
+    horizon: int = setting(
+        0, "H, the number of steps after which an episode is cut; 0: the environment's own limit.", COUNT
+    )
     expert: str = setting(
         "",
-        "A Stable-Baselines3 .zip, a .safetensors file, module:attribute of a function or an object that acts, or a "
+        "A Stable-Baselines3 .zip, a .safetensors file, module:attribute of a function or object that acts, or an "
         ".npz of demonstrations.",
     )
-    vec_normalize: str = setting("", "The VecNormalize statistics, .pkl or .npz, that the expert was trained with.")
-    environment_options: str = setting("", "What the environment is made with, as JSON: '{\"is_slippery\": false}'.")
+    vec_normalize: str = setting(
+        "", "File of the VecNormalize statistics that the expert was trained with, .pkl or .npz."
+    )
+    environment_options: str = setting("", "Arguments of the environment, as JSON: '{\"is_slippery\": false}'.")
     test_episodes: int = setting(
         0,
-        "How many fresh episodes the chosen policy and the expert are tested on, at the end; 0: 1,000, but an expert "
-        "that is no network answers there about as often as in training at most, in 20 episodes or more.",
+        "Number of fresh episodes that test the selected policy and the expert; 0: 1,000. With 0, an expert that is "
+        "not a network gets fewer, about as many queries as in training, but at least 20 episodes.",
         COUNT,
     )
     observation_columns: tuple[int, ...] = setting(
-        (), "Which numbers of an observation the learner sees, from 0; the expert sees all. Default: all.", INDICES
+        (), "Indices, from 0, of the observation's numbers that the learner sees; the expert sees all.", INDICES
     )
     normalize_observations: bool = setting(
-        True, "Scale what the learner sees by its mean and spread under random actions."
+        True, "Normalize the learner's observations by mean and standard deviation under random actions."
     )
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """The horizon is the environment's own, where none was given; statistics are found from everywhere."""
-        found = replace(
+        """Return a copy with the simulator's horizon and absolute paths."""
+        filled = replace(
             self, horizon=self.environment_simulator.horizon, vec_normalize=to_absolute_path(self.vec_normalize)
         )
-        return super(CustomProblem, found).fill_defaults(iterations, given)
+        return super(CustomProblem, filled).fill_defaults(iterations, given)
 
     def check(self, chosen: SelectedComponents) -> None:
         check_enough_memory("test_episodes", self.n_test_episodes, self.horizon)
 
     def recommended_components(self) -> dict[str, str]:
         policy = "cnn" if self.space_adapter.is_image else "lstm" if self.observation_columns else "mlp"
-        rung = get_expert_capability(self.loaded_expert)
-        if rung != "q" and self.expert_weights:  # critics are the weakest part of a trained model
-            rung = "act"
-        return {"policy": policy, "oracle": ORACLE_BY_CAPABILITY[rung]}
+        capability = get_expert_capability(self.loaded_expert)
+        if capability != "q" and self.expert_weights:  # critics are the weakest part of a trained model
+            capability = "act"
+        return {"policy": policy, "oracle": ORACLE_BY_CAPABILITY[capability]}
 
     @property
     def environment_simulator(self) -> Simulator:
-        """The simulator as it comes, and as the expert sees it."""
+        """Simulator without the learner's view, as the expert observes it."""
         key = "simulator", self.environment, self.environment_options, self.horizon
-        made: Simulator = build_cached(
+        simulator: Simulator = build_cached(
             key, lambda: make_simulator(self.environment, self._options, self.horizon, self.trusted)
         )
-        _KEPT.setdefault(make_comparable_key((*key[:3], made.horizon)), (key, made))
-        return made
+        _CACHE.setdefault(make_comparable_key((*key[:3], simulator.horizon)), (key, simulator))
+        return simulator
 
     @property
     def _options(self) -> JsonDict:
         try:
             options = json.loads(self.environment_options or "{}")
         except json.JSONDecodeError as error:
-            raise UsageError(f"--environment-options is no JSON ({error}); give an object such as {{}}") from error
+            raise UsageError(f"--environment-options is not JSON ({error}); pass an object such as {{}}") from error
         check_setting(isinstance(options, dict), "environment_options", self.environment_options, "a JSON object")
         return dict(options)
 
     @property
     def raw_space_adapter(self) -> SpaceAdapter:
-        """The same up to what the expert sees."""
-        found = getattr(self.environment_simulator, "space_adapter", None)
-        return found or SpaceAdapter(
-            self.environment_simulator.observation_space, self.environment_simulator.action_space
-        )
+        """Conversion between the environment's observations and actions and the expert's."""
+        simulator = self.environment_simulator
+        adapter = getattr(simulator, "space_adapter", None)
+        return adapter or SpaceAdapter(simulator.observation_space, simulator.action_space)
 
     @property
     def space_adapter(self) -> SpaceAdapter:
-        """Between the environment's own observations and actions and what the learner sees and does."""
+        """Conversion between the environment's observations and actions and the learner's."""
         raw = self.raw_space_adapter
         check_setting(
             not (self.observation_columns and raw.is_image),
             "observation_columns",
             self.observation_columns,
-            "left out where observations are pictures",
+            "left out where observations are images",
         )
         size = raw.observation_space.shape[0]
         check_setting(
             all(i < size for i in self.observation_columns),
             "observation_columns",
             self.observation_columns,
-            f"below {size}, as many as are shown",
+            f"below {size}, the number of columns",
         )
         columns = tuple(self.observation_columns) or None
         if not self.normalize_observations or raw.is_image:
             return replace(raw, columns=columns)
         key = "scales", self.environment, self.environment_options, self.horizon
         mean, scale = build_cached(key, lambda: estimate_observation_stats(self.environment_simulator))
-        chosen = list(self.observation_columns) or slice(None)
-        return replace(raw, columns=columns, mean=mean[chosen], scale=scale[chosen])
+        selected = list(self.observation_columns) or slice(None)
+        return replace(raw, columns=columns, mean=mean[selected], scale=scale[selected])
 
     @property
     def simulator(self) -> Simulator:
-        translation = self.space_adapter
-        if translation.columns is None and translation.mean is None:
-            return self.environment_simulator
-        return PartialObservationSimulator(
-            self.environment_simulator,
-            LearnerView(self.environment_simulator, translation),
-            translation.learner_observation_space,
-            self.environment_simulator.name,
-        )
+        adapter = self.space_adapter
+        simulator = self.environment_simulator
+        if adapter.columns is None and adapter.mean is None:
+            return simulator
+        view = LearnerView(simulator, adapter)
+        return PartialObservationSimulator(simulator, view, adapter.learner_observation_space, simulator.name)
 
     @property
     def loaded_expert(self) -> Expert:
-        found: Expert = build_cached(("expert", *self._identity), self._load)
-        return found
+        expert: Expert = build_cached(("expert", *self._identity), self._load)
+        return expert
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        """All that the expert hangs on."""
+        """Everything that the expert depends on."""
         environment = self.environment, self.environment_options, self.horizon
         return *environment, self.expert, self.vec_normalize, self.given
 
@@ -187,8 +201,8 @@ class CustomProblem(ControlProblem):
             return as_expert(self.given, self.environment_simulator)
         if not self.expert:
             raise UsageError(
-                "an environment of your own needs an expert: give --expert with a Stable-Baselines3 .zip, a .npz of "
-                "demonstrations, or module:attribute of a function of one observation; of a run whose expert was a "
+                "--expert is required for a custom environment: pass a Stable-Baselines3 .zip, an .npz of "
+                "demonstrations, or module:attribute of a function of one observation; if the run's expert was a "
                 f"Python object, {GIVE_AGAIN}"
             )
         if is_reference(self.expert):
@@ -201,30 +215,29 @@ class CustomProblem(ControlProblem):
         return replace(super().build(seed), prepare=self.init_action_scale)
 
     def init_action_scale(self, policy: Policy) -> None:
-        """Let a policy of vectors act where the expert does, in its units."""
-        for part in policy.modules():
-            if isinstance(part, GaussianHead):
-                part.init_action_scale(
-                    *build_cached(
-                        ("actions", *self._identity),
-                        lambda: estimate_action_stats(self.environment_simulator, self.loaded_expert),
-                    )
+        """Set the mean and scale of a Gaussian policy's actions to the expert's."""
+        key = "actions", *self._identity
+        for module in policy.modules():
+            if isinstance(module, GaussianHead):
+                center, unit = build_cached(
+                    key, lambda: estimate_action_stats(self.environment_simulator, self.loaded_expert)
                 )
+                module.init_action_scale(center, unit)
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
-        translation = self.space_adapter
-        return translation.learner_observation_space, translation.action_space
+        adapter = self.space_adapter
+        return adapter.learner_observation_space, adapter.action_space
 
     def fingerprint(self) -> dict[str, Tensor]:
-        """Of how environment and expert behave, and of how observations are scaled."""
-        of_environment: dict[str, Array] = getattr(self.environment_simulator, "fingerprint", dict)()
-        seen = {"mean": self.space_adapter.mean, "scale": self.space_adapter.scale}
+        """Return tensors that identify the environment, the expert and the normalization of observations."""
+        environment: dict[str, Array] = getattr(self.environment_simulator, "fingerprint", dict)()
+        normalization = {"mean": self.space_adapter.mean, "scale": self.space_adapter.scale}
         weights = self.expert_weights or to_tensors(
             compute_behavior_fingerprint(self.loaded_expert, self.environment_simulator)
         )
         return {f"expert.{n}": w for n, w in weights.items()} | to_tensors(
-            {f"environment.{n}": array for n, array in of_environment.items()}
-            | {name: array for name, array in seen.items() if array is not None}
+            {f"environment.{n}": array for n, array in environment.items()}
+            | {name: array for name, array in normalization.items() if array is not None}
         )
 
     def expert_fingerprint(self) -> dict[str, Tensor]:
@@ -235,16 +248,17 @@ class CustomProblem(ControlProblem):
         )
 
     def count_expert_test_episodes(self, answers: int) -> int:
-        """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
+        """Return the number of test episodes, by default for no more queries than in training."""
         if self.test_episodes or self.expert_weights:
             return self.n_test_episodes
         return min(self.n_test_episodes, max(MIN_TEST_EPISODES, answers // self.horizon))
 
     def cache_key(self) -> tuple[object, ...] | None:
-        return None  # what an expert of one's own does may hang on more than can be known
+        """Return None: the expert's behavior may depend on anything."""
+        return None
 
     def ratio(self, returned: float, expert: float) -> float | None:
-        """Nobody knows the lowest return of an environment of one's own."""
+        """Return None: the lowest return of a custom environment is unknown."""
         return None
 
     def expert_identity(self) -> object:
@@ -253,7 +267,7 @@ class CustomProblem(ControlProblem):
 
 @dataclass(frozen=True)
 class LearnerView:
-    """What the learner sees of states."""
+    """View of the learner: selected columns of the simulator's observations, normalized."""
 
     simulator: Simulator
     space_adapter: SpaceAdapter
@@ -263,27 +277,37 @@ class LearnerView:
 
 
 def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: bool) -> Simulator:
-    """The simulator that was given, or one around the environment."""
+    """Return the simulator that was passed, or an adapter of the environment.
+
+    Args:
+        environment: a Gymnasium id, `module:attribute`, a function that makes an environment, or a simulator.
+        options: arguments of the environment.
+        horizon: H in steps; 0: the environment's own limit.
+        trusted: whether code that `environment` names may be imported.
+
+    Raises:
+        UsageError: the environment cannot be made.
+    """
     name = environment if isinstance(environment, str) else None
     if is_reference(environment):
         environment = import_reference(environment, trusted)
     if is_simulator_like(environment):
         return check_own_horizon(environment, horizon)
     if callable(environment):
-        takes = list_signature_parameters(environment)
-        own = options | ({"horizon": horizon} if horizon and "horizon" in takes else {})
-        called = str(name or getattr(environment, "__name__", type(environment).__name__))
-        if missing := [one for one in list_required_parameters(environment) if one not in own]:
+        parameters = list_signature_parameters(environment)
+        arguments = options | ({"horizon": horizon} if horizon and "horizon" in parameters else {})
+        label = str(name or getattr(environment, "__name__", type(environment).__name__))
+        if missing := [one for one in list_required_parameters(environment) if one not in arguments]:
             example = json.dumps(dict.fromkeys(missing, "..."))
             raise UsageError(
-                f"{called} needs {' and '.join(missing)} to make an environment: give --environment-options "
-                f"'{example}', or a function that needs nothing"
+                f"{label} needs {' and '.join(missing)} to make an environment: pass --environment-options "
+                f"'{example}', or a function without required parameters"
             )
-        first = call_user_code(called, "making of environments", lambda: environment(**own))
-        if is_simulator_like(first):
-            return check_own_horizon(first, horizon)
-        if isinstance(first, gymnasium.Env):
-            first.close()
+        made = call_user_code(label, "making of environments", lambda: environment(**arguments))
+        if is_simulator_like(made):
+            return check_own_horizon(made, horizon)
+        if isinstance(made, gymnasium.Env):
+            made.close()
     if options and isinstance(environment, str):
         environment = partial(gymnasium.make, environment, disable_env_checker=True, **options)
     elif options and callable(environment):
@@ -291,49 +315,50 @@ def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: b
     return GymnasiumSimulator(environment, horizon or None, name=name)
 
 
-def is_simulator_like(thing: Any) -> bool:
-    """Whether it is a simulator of ours, and no class of them."""
-    return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in ("reset", "observe", "step"))
+def is_simulator_like(value: Any) -> bool:
+    """Return whether a value is a simulator and not a class."""
+    return not isinstance(value, type) and all(callable(getattr(value, m, None)) for m in ("reset", "observe", "step"))
 
 
 def check_own_horizon(simulator: Simulator, horizon: int) -> Simulator:
-    """The simulator, if that is its horizon."""
-    rule = f"{simulator.horizon}, which is the simulator's own; or left out"
+    """Return the simulator, or raise a `UsageError` if it has another horizon."""
+    rule = f"{simulator.horizon}, the simulator's own horizon, or left out"
     check_setting(horizon in (0, simulator.horizon), "horizon", horizon, rule)
     return simulator
 
 
 def list_required_parameters(function: Callable[..., Any]) -> list[str]:
-    """The names of what it cannot do without."""
+    """Return the names of a function's parameters without defaults."""
     try:
-        taken = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
-    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [one.name for one in taken if one.default is one.empty and one.kind not in several]
+    variadic = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [one.name for one in parameters if one.default is one.empty and one.kind not in variadic]
 
 
 def list_signature_parameters(function: Callable[..., Any]) -> Container[str]:
-    """The names of what it takes."""
+    """Return the names of a function's parameters; empty where they are unknown."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
         return ()
 
 
-_KEPT: OrderedDict[tuple[object, ...], tuple[object, Any]] = OrderedDict()  # with what was asked, whose ids it keeps
+# Values with their keys. The keys are stored because ids of their objects are part of the comparable keys.
+_CACHE: OrderedDict[tuple[object, ...], tuple[object, Any]] = OrderedDict()
 
 
 def build_cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """What was made for that key, the last few times; what cannot be compared by value counts as itself."""
-    own = make_comparable_key(key)
-    if own not in _KEPT:
-        _KEPT[own] = key, make()
-        while len(_KEPT) > CACHE_SIZE:
-            _KEPT.popitem(last=False)
-    return _KEPT[own][1]
+    """Return the cached value of a key, or make it; objects in keys are compared by identity."""
+    comparable = make_comparable_key(key)
+    if comparable not in _CACHE:
+        _CACHE[comparable] = key, make()
+        while len(_CACHE) > CACHE_SIZE:
+            _CACHE.popitem(last=False)
+    return _CACHE[comparable][1]
 
 
 def make_comparable_key(key: tuple[Any, ...]) -> tuple[object, ...]:
-    """The key by what can be compared."""
-    return tuple(part if isinstance(part, str | int) else id(part) for part in key)
+    """Return the key with ids in place of objects that are not strings or integers."""
+    return tuple(one if isinstance(one, str | int) else id(one) for one in key)

@@ -1,4 +1,4 @@
-"""How the shipped experts are made: DQN or TRPO by Stable-Baselines3, and a checkpoint of it chosen on purpose."""
+"""Training of the builtin experts by DQN or TRPO of Stable-Baselines3, and selection of a checkpoint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,12 +17,22 @@ from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict
 from aggrevated.validation import evaluate_mean_return, evaluate_returns
 
-EPISODES = 1000  # for choosing, and as many fresh ones for the card
+EPISODES = 1000  # for selecting a checkpoint, and as many fresh ones for the card
 
 
 @dataclass(frozen=True)
 class ExpertRecipe:
-    """The settings of DQN or TRPO, and the mean return that the first good enough checkpoint must lie in."""
+    """Settings of DQN or TRPO, and the band of mean returns from which a checkpoint is selected.
+
+    Attributes:
+        algorithm: "DQN" or "TRPO".
+        environment: the Gymnasium id.
+        steps: maximum number of training steps.
+        checkpoint_every: number of steps between checkpoints.
+        band: lowest and highest mean return of the checkpoint to select.
+        why: reason for the band, for the expert's card.
+        settings: arguments of the model of Stable-Baselines3.
+    """
 
     algorithm: str
     environment: str
@@ -34,39 +44,53 @@ class ExpertRecipe:
 
     @property
     def network(self) -> JsonDict:
-        """What `expert_from` needs to know besides the weights."""
+        """Metadata of the network that `build_expert` needs besides the weights."""
         return {"activation": "relu", "gamma": self.settings["gamma"]}
 
 
 def train_expert(
     task: str, recipe: ExpertRecipe, simulator: Simulator, seed: int, report: Callable[[int, float], None]
 ) -> tuple[dict[str, Tensor], ExpertCard]:
-    """(weights, card) of the first checkpoint with a mean return in the recipe's band; `report(step, return)` each."""
+    """Return (weights, card) of the first checkpoint with a mean return in the recipe's band.
+
+    Args:
+        task: name of the task.
+        recipe: settings of the training.
+        simulator: the task's simulator, in which checkpoints are scored.
+        seed: seed of the training.
+        report: called with (step, mean return) of each checkpoint.
+
+    Raises:
+        AggrevatedError: no checkpoint lies in the band.
+        UsageError: Stable-Baselines3 is not installed.
+    """
     model = make_sb3_model(recipe, simulator, seed)
     first = recipe.settings.get("learning_starts", recipe.checkpoint_every)
     episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, EPISODES)
-    found: dict[str, Tensor] = {}
+    selected: dict[str, Tensor] = {}
 
-    def choose(scope: dict[str, Any], _: dict[str, Any]) -> bool:
-        """Called by Stable-Baselines3 after every step; false ends the training."""
+    def select_checkpoint(scope: dict[str, Any], _: dict[str, Any]) -> bool:
+        """Score a checkpoint; called by Stable-Baselines3 after every step, false ends the training."""
         if model.num_timesteps % recipe.checkpoint_every or model.num_timesteps < first:
             return True
         weights = extract_expert_weights(model.policy.state_dict())
         mean = evaluate_mean_return(build_expert(weights, recipe.network, task, simulator), simulator, episodes)
         report(model.num_timesteps, mean)
         if recipe.band[0] <= mean <= recipe.band[1]:
-            found.update(weights)
-        return not found
+            selected.update(weights)
+        return not selected
 
-    with single_thread():  # else the bits depend on the number of cores
-        model.learn(recipe.steps, callback=choose)
-    if not found:
-        raise AggrevatedError(f"no checkpoint of seed {seed} fell into {recipe.band}; try another --seed")
-    return found, make_expert_card(task, recipe, simulator, seed, model.num_timesteps, found)
+    with single_thread():  # otherwise results depend on the number of cores
+        model.learn(recipe.steps, callback=select_checkpoint)
+    if not selected:
+        raise AggrevatedError(
+            f"no checkpoint of seed {seed} has a mean return within {recipe.band}; try another --seed"
+        )
+    return selected, make_expert_card(task, recipe, simulator, seed, model.num_timesteps, selected)
 
 
 def make_sb3_model(recipe: ExpertRecipe, simulator: Simulator, seed: int) -> Any:
-    """A new model of Stable-Baselines3, with ReLU between its layers."""
+    """Return a new model of Stable-Baselines3 with ReLU activations."""
     try:
         import gymnasium
         import torch
@@ -81,7 +105,7 @@ def make_sb3_model(recipe: ExpertRecipe, simulator: Simulator, seed: int) -> Any
 
 
 def extract_expert_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies of those weights of Stable-Baselines3's policy that an expert needs, who acts without chance."""
+    """Return copies of the weights that a deterministic expert needs from a policy of Stable-Baselines3."""
     needed = {name: w for name, w in weights.items() if not name.startswith(("q_net_target.", "log_std"))}
     return {name.removeprefix("q_net."): w.detach().clone() for name, w in needed.items()}
 
@@ -89,7 +113,7 @@ def extract_expert_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def make_expert_card(
     task: str, recipe: ExpertRecipe, simulator: Simulator, seed: int, step: int, weights: dict[str, Tensor]
 ) -> ExpertCard:
-    """What a reader should know of an expert, its return on fresh episodes among it."""
+    """Return the card of an expert, with its mean return on fresh episodes."""
     expert = build_expert(weights, recipe.network, task, simulator)
     fresh, _ = evaluate_returns(expert, simulator, derive_seeds(seed, SeedPurpose.TEST, 0, EPISODES))
     packages = ["aggrevated", "stable-baselines3", "gymnasium", "torch", "numpy"]

@@ -1,4 +1,4 @@
-"""Line 2 of Algorithm 1: what π_θ₁ is, before the first iteration."""
+"""Line 2 of Algorithm 1: the policy π_θ₁ of the first iteration."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -11,13 +11,24 @@ from aggrevated.simulators import Simulator
 
 @dataclass(frozen=True)
 class StartSettings(Settings, ABC):
-    """A way to begin."""
+    """Settings of a start, and what applies it."""
 
     @abstractmethod
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
-        """Make the random policy the first one; (simulator steps, queries) it took. K is the roll-ins to come."""
+        """Turn the randomly initialized policy into the first policy, in place.
+
+        Args:
+            policy: the policy.
+            simulator: the simulator that the learner observes.
+            expert: π*.
+            seed: seed of the run.
+            k: K, the number of trajectories per iteration.
+
+        Returns:
+            (simulator steps, expert queries) that the start took.
+        """
 
     @property
     def notice(self) -> str:
-        """What people are told who wait for it; nothing where it takes no time."""
+        """Message for display before a slow start; "" for none."""
         return ""

@@ -1,4 +1,4 @@
-"""The random policy is the first."""
+"""The random start: the first policy is the randomly initialized one."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from aggrevated.starts import StartSettings
 
 @dataclass(frozen=True)
 class RandomStartSettings(StartSettings):
-    """The random policy, for no simulator step and no query."""
+    """Settings of the random start, which takes no simulator steps and no queries."""
 
     name = "random"
 

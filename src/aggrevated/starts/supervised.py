@@ -1,4 +1,4 @@
-"""Supervised learning from the expert's own episodes, as the paper starts on Hopper and Walker."""
+"""The supervised start: learning from the expert's episodes, as in the paper on Hopper and Walker."""
 
 from dataclasses import dataclass
 
@@ -26,14 +26,29 @@ def pretrain_policy(
     learning_rate: float = 0.01,
     seed: int = 0,
 ) -> tuple[int, int]:
-    """Maximise the likelihood of the expert's actions in its own episodes; (simulator steps, queries) it took.
+    """Maximize the likelihood of the expert's actions in its own episodes, in place.
 
-    `steps` are minibatches, and the learning rate falls to 0. A Gaussian's deviation stays what it was: the likelihood
-    of an expert without chance would make it vanish, and with it all exploration.
+    The deviation of a Gaussian policy is not learned. The likelihood of a deterministic expert would shrink
+    it to 0, and end all exploration.
+
+    Args:
+        policy: the policy.
+        simulator: the simulator that the learner observes.
+        expert: π*.
+        demonstrations: number of episodes of the expert.
+        steps: number of minibatches.
+        learning_rate: initial learning rate, which falls to 0.
+        seed: seed of the episodes and of the minibatches.
+
+    Returns:
+        (simulator steps, expert queries) that it took.
+
+    Raises:
+        UsageError: policy, simulator and expert do not fit each other.
     """
     check_compatible(policy, simulator, expert)
-    chosen = derive_seeds(seed, SeedPurpose.DEMONSTRATION, 0, demonstrations)
-    episodes = roll_in(simulator, RollInPolicy(expert, None, alpha=1.0), chosen)
+    seeds = derive_seeds(seed, SeedPurpose.DEMONSTRATION, 0, demonstrations)
+    episodes = roll_in(simulator, RollInPolicy(expert, None, alpha=1.0), seeds)
     costs = make_zero_one_oracle(expert, simulator.action_space)(episodes)
     deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
     minibatch = min(MAX_MINIBATCH_SIZE, max(1, demonstrations // 10))
@@ -45,12 +60,20 @@ def pretrain_policy(
 
 @dataclass(frozen=True)
 class SupervisedStartSettings(StartSettings):
-    """Demonstrations of the expert first."""
+    """Settings of the supervised start.
+
+    Args:
+        start_steps: number of minibatches.
+        start_learning_rate: initial learning rate, which falls to 0.
+        demonstrations: number of episodes of the expert; 0: K.
+    """
 
     name = "supervised"
-    start_steps: int = setting(500, "Minibatches of the supervised start.", at_least(1))
-    start_learning_rate: float = setting(0.01, "Its learning rate at first; it falls to 0.", POSITIVE)
-    demonstrations: int = setting(0, "How many episodes of the expert it learns from; 0: K.", COUNT)
+    start_steps: int = setting(500, "Number of minibatches of the supervised start.", at_least(1))
+    start_learning_rate: float = setting(
+        0.01, "Initial learning rate of the supervised start, which falls to 0.", POSITIVE
+    )
+    demonstrations: int = setting(0, "Number of episodes of the expert for the supervised start; 0: K.", COUNT)
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
         episodes = self.demonstrations or k
@@ -58,4 +81,5 @@ class SupervisedStartSettings(StartSettings):
 
     @property
     def notice(self) -> str:
+        """Message on the number of minibatches before the first iteration."""
         return f"supervised start: {self.start_steps} minibatches of the expert's episodes, then the iterations"

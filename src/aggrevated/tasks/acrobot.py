@@ -15,11 +15,11 @@ from aggrevated.tasks import (
     make_aggrevated_rows,
 )
 
-WORLD = ControlProblem(make=Acrobot, worst_return=negative_horizon, horizon=200, expert="acrobot")
+PROBLEM = ControlProblem(make=Acrobot, worst_return=negative_horizon, horizon=200, expert="acrobot")
 TASK = Task(
     name="acrobot",
     title="Acrobot",
-    problem=WORLD,
+    problem=PROBLEM,
     defaults=(Preset({"hidden": (16,)}),),
     presets=(
         *PAPER_PRESETS,

@@ -1,4 +1,4 @@
-"""The paper's figure "Acrobot (POMDP)": the expert sees the full state, the learner only where the links are."""
+"""The paper's figure "Acrobot (POMDP)": the expert sees the full state, the learner only link positions."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from aggrevated.tasks import (
 
 
 def make_partial_acrobot(horizon: int) -> PartialObservationSimulator:
-    """Acrobot from link positions: cosine and sine of both angles, without the velocities."""
+    """Return Acrobot with observations of cosine and sine of both angles, without the velocities."""
     return select_columns(Acrobot(horizon), (0, 1, 2, 3), "acrobot-partial", {"angles": True, "velocities": False})
 
 
@@ -28,7 +28,7 @@ TASK = replace(
     acrobot.TASK,
     name="acrobot-partial",
     title="Acrobot from link positions",
-    problem=replace(acrobot.WORLD, make=make_partial_acrobot, seen_by_expert=Acrobot),
+    problem=replace(acrobot.PROBLEM, make=make_partial_acrobot, seen_by_expert=Acrobot),
     policy="lstm",
     defaults=(Preset({"hidden": (32,)}),),
     presets=(
@@ -49,5 +49,5 @@ TASK = replace(
         *(FigureRow("aggrevated", "regular", policy, tuned_by=RATE) for policy in ("gru", "window", "mlp")),
     ),
     protocol=ComparisonProtocol(budget=250_000, tuning_seeds=(100,), tuning_budget=125_000),
-    expert_recipe=None,  # its expert is Acrobot's
+    expert_recipe=None,  # Acrobot's expert is used
 )

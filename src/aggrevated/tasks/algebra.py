@@ -1,4 +1,4 @@
-"""Section 6.2 of the paper, dependency parsing of handwritten algebra: Table 1 and "UAS versus iterations"."""
+"""Section 6.2 of the paper, parsing of handwritten algebra: Table 1 and "UAS versus iterations"."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,32 +10,33 @@ from aggrevated.parsing.problem import AlgebraProblemSettings
 from aggrevated.tasks import PAPER_PRESETS, FigureRow, Preset, Task
 from aggrevated.updates import TO_THE_END
 
-# Table 1: every network learns from as many pages, and those that have a start have the same one, of half of them.
+# Table 1: every network learns from 6,400 pages. A supervised start is equal in all rows and takes half of
+# them.
 PAGES = 6400
 STARTED = 3200
-MINIBATCH = 16  # pages; it is that of the supervised start, too
-CHOSEN_EVERY = 320  # pages
+MINIBATCH = 16  # pages, also in the supervised start
+CHOSEN_EVERY = 320  # pages between validations
 
 
 def make_comparable_row(
     method: str, update: str, policy: str, paper: float | None = None, **settings: Any
 ) -> FigureRow:
-    """A row with all that makes it comparable with the others: how many pages, which start, how often validated."""
+    """Return a row with the number of pages, the start and the validation interval that all rows share."""
     k = 64 if update == "natural" else MINIBATCH  # K bounds the rank of its Fisher matrix
     scratch = settings.pop("start", "supervised") == "random"
-    said = settings.pop("said", "")
-    learning = {"trajectories": k, "validate_every": CHOSEN_EVERY // k}
-    learning["iterations"] = (PAGES if scratch else PAGES - STARTED) // k
+    label_suffix = settings.pop("label_suffix", "")
+    loop = {"trajectories": k, "validate_every": CHOSEN_EVERY // k}
+    loop["iterations"] = (PAGES if scratch else PAGES - STARTED) // k
     rate = 5e-4 if policy == "reactive" else 2e-3
     start = {"start_steps": STARTED // MINIBATCH, "demonstrations": STARTED, "start_learning_rate": rate}
-    given = learning | ({} if scratch else start) | settings
-    return FigureRow(method, update, policy, "random" if scratch else "supervised", given, paper, said)
+    row_settings = loop | ({} if scratch else start) | settings
+    return FigureRow(method, update, policy, "random" if scratch else "supervised", row_settings, paper, label_suffix)
 
 
-BONUS = {"entropy": 0.4}  # for all that follow a gradient of costs: it goes flat where a policy is sure and wrong
-CRITIC = BONUS | {"oracle": "critic", "critic_steps": 20}  # reinforcement learning with all that helps it
+BONUS = {"entropy": 0.4}  # for gradients of costs, which vanish where a policy is confident and wrong
+CRITIC = BONUS | {"oracle": "critic", "critic_steps": 20}  # reinforcement learning with bonus and critic
 SCRATCH: dict[str, Any] = {"start": "random"}
-# the exponentiated update, each page seen in one iteration only, as by the others; ρ takes the place of the bonus
+# the exponentiated update with each page in one iteration only, as in the other rows; ρ replaces the bonus
 NEWEST_PAGES = {"eta": 1.0, "log_prob_decay": 0.3, "decay_after": 0, "fit_steps": 3, "anneal_iterations": TO_THE_END}
 EVEN_LSTM = (
     make_comparable_row("aggrevated", "regular", "lstm", 0.924, **BONUS, learning_rate=2e-3),
@@ -54,7 +55,7 @@ EVEN_LSTM = (
         "lstm",
         **NEWEST_PAGES | {"fit_steps": 1},
         fit_learning_rate=2e-3,
-        said="one step",
+        label_suffix="one step",
     ),
 )
 EVEN_REACTIVE = (
@@ -75,7 +76,7 @@ EVEN_CONTEXTUAL = (
     make_comparable_row("sl", "regular", "contextual", learning_rate=2e-3),
 )
 CURVES = EVEN_LSTM[:5]
-# A kernel machine is fitted anew in each iteration, in time that grows as the square of the pages: it has 512.
+# A kernel machine is refit in each iteration, in time quadratic in the number of pages: it gets 512 pages.
 TABLE1 = (
     *EVEN_LSTM,
     FigureRow("dagger", "support-vectors", "kernel-svm", paper_value=0.832),
@@ -83,7 +84,7 @@ TABLE1 = (
     *EVEN_CONTEXTUAL,
 )
 
-# What is tried for them before, half as long: each as it stands above, and with these changes.
+# The settings that tuning tries, in runs half as long: each row as above, and with these changes.
 REGULAR, NATURAL, EXPONENTIATED, DAGGER, SL, SL_RL, SL_TNPG = EVEN_LSTM[:7]
 SLOWER = {"learning_rate": 1e-3}
 TUNING: tuple[tuple[FigureRow, tuple[Mapping[str, Any], ...]], ...] = (
@@ -115,9 +116,9 @@ REAL_INK = (
     FigureRow("aggrevated", "regular", "lstm", settings={"iterations": 1000}),
     FigureRow("dagger", "regular", "contextual", start="supervised"),
 )
-# Reinforcement learning hears of its costs at the end of a page only: more pages for each step.
+# Reinforcement learning gets costs only at the end of a page and needs more pages per update.
 COSTS_AT_THE_END = {"trajectories": 64, "iterations": 300}
-WIDE = {"trajectories": 32, "iterations": 100}  # a reactive network has 1.5 million weights, and steps are slow
+WIDE = {"trajectories": 32, "iterations": 100}  # for reactive networks of 1.5 million weights
 STEP_BY_STEP = {"anneal_iterations": TO_THE_END, "validate_every": 25, "checkpoint_every": 100}
 TASK = Task(
     name="algebra",
@@ -144,8 +145,10 @@ TASK = Task(
         Preset({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="natural"),
         Preset({"update": "regular"}, method="dagger"),
         Preset({"update": "regular"}, method="sl"),
-        Preset({"alpha_scale": 60.0}, method="scheduled-sampling"),  # half by the expert at iteration 246
-        Preset({"update": "regular", "start_steps": 2000}, method="sl-rl"),  # as long as SL itself
+        Preset(
+            {"alpha_scale": 60.0}, method="scheduled-sampling"
+        ),  # the expert takes half of the actions at iteration 246
+        Preset({"update": "regular", "start_steps": 2000}, method="sl-rl"),  # as long as SL
         Preset({"learning_rate": 2e-3}, update="regular"),
         Preset({"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 400}, update="natural"),
         Preset({"iterations": 200}, method="sl-rl", update="natural"),
@@ -160,7 +163,7 @@ TASK = Task(
         Preset(WIDE, method="sl-rl", update="natural", policy="reactive"),
         Preset(WIDE, method="tnpg", update="natural", policy="reactive"),
         Preset({"start_steps": 800}, method="sl-rl", policy="reactive"),
-        # a kernel machine is fitted anew in each iteration: few of them, with more pages
+        # a kernel machine is refit in each iteration: few iterations with many pages
         Preset({"update": "support-vectors", "iterations": 8, "trajectories": 64}, policy="kernel-svm"),
         Preset({"alpha_start": 1.0, "validate_every": 1, "checkpoint_every": 1}, policy="kernel-svm"),
     ),

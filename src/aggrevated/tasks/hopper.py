@@ -18,7 +18,7 @@ from aggrevated.tasks import (
     make_aggrevated_rows,
 )
 
-TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-contrib's own but for `batch_size`
+TRPO_SETTINGS = {  # sb3-contrib's defaults, except for the paper's hidden layer of 64 and `batch_size`
     "learning_rate": 1e-3,
     "n_steps": 2048,
     "batch_size": 128,
@@ -27,12 +27,12 @@ TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-co
     "target_kl": 0.01,
     "policy_kwargs": {"net_arch": [64]},
 }
-A_LITTLE_AT_A_TIME: dict[str, Any] = {"trajectories": 25}  # K, where what may be spent is little
-WORLD = ControlProblem(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper")
+A_LITTLE_AT_A_TIME: dict[str, Any] = {"trajectories": 25}  # a smaller K for small budgets
+PROBLEM = ControlProblem(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper")
 TASK = Task(
     name="hopper",
     title="Hopper",
-    problem=WORLD,
+    problem=PROBLEM,
     oracle="monte-carlo",
     defaults=(Preset({"hidden": (64,)}),),
     presets=(

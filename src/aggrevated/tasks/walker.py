@@ -1,4 +1,4 @@
-"""The paper's figure "Walker": as Hopper, with another robot and expert."""
+"""The paper's figure "Walker": Hopper's settings with another robot and expert."""
 
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,7 @@ TASK = replace(
     hopper.TASK,
     name="walker",
     title="Walker",
-    problem=replace(hopper.WORLD, make=partial(MuJoCo, "walker"), expert="walker"),
+    problem=replace(hopper.PROBLEM, make=partial(MuJoCo, "walker"), expert="walker"),
     presets=(
         *hopper.TASK.presets,
         Preset({"iterations": 20}),
