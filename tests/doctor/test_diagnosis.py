@@ -50,7 +50,7 @@ class Broken(Raising):
 def test_diagnose_reports_an_expert_that_raises_with_a_remedy() -> None:
     diagnosis = diagnose(config_with_expert(Raising), episodes=10, seconds=1.5)
     raised = {one.check: one for one in diagnosis.faults}
-    assert "no costs today" in raised["sign"].sentence and raised["sign"].remedy == "mend its q"
+    assert "no costs today" in raised["sign"].sentence and raised["sign"].remedy == "fix its q"
 
 
 def test_diagnose_stops_at_an_expert_that_cannot_act() -> None:
@@ -132,4 +132,4 @@ class TwoMinds:
 
 def test_check_greedy_consistency_warns_if_v_is_not_the_minimum_of_q() -> None:
     found = [*check_greedy_consistency(Examination(config_with_expert(TwoMinds), episodes=8, seconds=3))]
-    assert [one.verdict for one in found] == ["fine", "warning"] and "V is not the least of Q" in found[1].sentence
+    assert [one.verdict for one in found] == ["fine", "warning"] and "V is not the minimum of its Q" in found[1].sentence

@@ -1,4 +1,4 @@
-"""Before anyone trains: are environment and expert what they are taken for, and is there anything to be won?"""
+"""Doctor: checks of an environment and its expert before training, and the method that they recommend."""
 
 from aggrevated.doctor.diagnosis import Diagnosis as Diagnosis
 from aggrevated.doctor.diagnosis import diagnose as diagnose

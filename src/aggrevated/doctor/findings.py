@@ -1,4 +1,4 @@
-"""Findings of the doctor: what a check says, and the estimates with intervals that it rests on."""
+"""Findings of the doctor's checks, and the estimates with intervals that they are based on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from aggrevated.core.statistics import compute_ranks
 from aggrevated.storage import JsonDict
 
 Verdict = Literal["fine", "warning", "fault", "unknown"]
-VERDICTS: tuple[Verdict, ...] = ("fault", "warning", "unknown", "fine")  # the worst first
+VERDICTS: tuple[Verdict, ...] = ("fault", "warning", "unknown", "fine")  # from worst to best
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence with the numbers that it rests on, and what to do about it."""
+    """Finding of one check.
+
+    Attributes:
+        check: Name of the check.
+        verdict: "fine", "warning", "fault" or "unknown".
+        sentence: What was found.
+        remedy: What to do about it; "" if nothing.
+        numbers: The numbers behind the verdict, by name.
+    """
 
     check: str
     verdict: Verdict
@@ -27,27 +35,27 @@ class Finding:
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> JsonDict:
-        """For JSON."""
+        """Return the finding for JSON."""
         numbers = {name: to_plain_number(value) for name, value in self.numbers.items()}
-        said = {"check": self.check, "verdict": self.verdict, "sentence": self.sentence, "remedy": self.remedy}
-        return said | {"numbers": numbers}
+        texts = {"check": self.check, "verdict": self.verdict, "sentence": self.sentence, "remedy": self.remedy}
+        return texts | {"numbers": numbers}
 
 
 def to_plain_number(value: Any) -> Any:
-    """A number of NumPy's as one of Python's; None for one that JSON has no word for."""
+    """Return a number of NumPy as a number of Python; None if it is not finite, since JSON has no such numbers."""
     if isinstance(value, list | tuple):
-        return [to_plain_number(one) for one in value]
+        return [to_plain_number(item) for item in value]
     value = getattr(value, "item", lambda: value)()
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
 RESAMPLES = 600
-TAIL = 0.5  # per cent on each side: there are a dozen checks, and a healthy patient shall pass them all
+TAIL_PERCENT = 0.5  # on each side: small, since a sound expert should pass all of a dozen checks
 
 
 @dataclass(frozen=True)
 class BootstrapEstimate:
-    """A value and an interval that holds it in 99 of 100 cases."""
+    """An estimate with its 99 % bootstrap interval."""
 
     value: float
     low: float
@@ -61,13 +69,21 @@ class BootstrapEstimate:
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
     def to_list(self) -> list[float]:
-        """[value, low, high], for JSON."""
+        """Return [value, low, high]."""
         return [self.value, self.low, self.high]
 
 
 def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> BootstrapEstimate:
-    """A statistic of rows, given by their numbers, and the percentile interval when groups of rows are drawn again."""
-    found = float(statistic(np.arange(len(groups))))
+    """Return a statistic with its percentile interval over resamples of whole groups.
+
+    Args:
+        statistic: The statistic, a function of row numbers.
+        groups: [n] group of each row, for example its episode.
+
+    Returns:
+        The estimate; its interval is NaN if most resamples give no finite value.
+    """
+    value = float(statistic(np.arange(len(groups))))
     rng = np.random.default_rng(0)
     _, which = np.unique(groups, return_inverse=True)
     order = np.argsort(which, kind="stable")
@@ -76,31 +92,31 @@ def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Bo
     values = np.array([statistic(np.concatenate([rows[group] for group in draw])) for draw in draws])
     values = values[np.isfinite(values)]
     if len(values) < RESAMPLES // 2:
-        return BootstrapEstimate(found, np.nan, np.nan)
-    low, high = np.percentile(values, [TAIL, 100 - TAIL])
-    return BootstrapEstimate(found, float(low), float(high))
+        return BootstrapEstimate(value, np.nan, np.nan)
+    low, high = np.percentile(values, [TAIL_PERCENT, 100 - TAIL_PERCENT])
+    return BootstrapEstimate(value, float(low), float(high))
 
 
 def compute_correlation(x: Array, y: Array) -> float:
-    """Pearson's; NaN where one of them does not vary."""
+    """Return Pearson's correlation; NaN if x or y does not vary."""
     x = x - x.mean()
     y = y - y.mean()
-    size = float(np.sqrt((x * x).sum() * (y * y).sum()))
-    return float((x * y).sum()) / size if size > 0 else np.nan
+    norm = float(np.sqrt((x * x).sum() * (y * y).sum()))
+    return float((x * y).sum()) / norm if norm > 0 else np.nan
 
 
 def rank_correlation(x: Array, y: Array) -> float:
-    """Spearman's."""
+    """Return Spearman's rank correlation."""
     return compute_correlation(compute_ranks(x), compute_ranks(y))
 
 
 def estimate_mean(values: Array) -> BootstrapEstimate:
-    """The mean of independent values."""
+    """Return the mean of independent values, with its interval."""
     return bootstrap_estimate(lambda rows: float(values[rows].mean()), np.arange(len(values)))
 
 
 def center_by_group(values: Array, groups: Array) -> Array:
-    """The values less the mean of their group."""
+    """Return the values less the mean of their group."""
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
     means = np.bincount(which, weights=values) / counts
     return np.asarray(values - means[which])

@@ -1,4 +1,4 @@
-"""Experiments that the checks share: rollouts with a discount, and experts whose actions are perturbed."""
+"""Experiments that the checks share: rollouts with several discounts, and experts whose actions are changed."""
 
 from __future__ import annotations
 
@@ -20,32 +20,51 @@ from aggrevated.simulators.checked import step_and_check
 
 @dataclass(frozen=True)
 class DiscountedRollouts:
-    """What it cost to take an action and then to follow the expert to the horizon."""
+    """Costs of taking an action and then following the expert to the horizon.
+
+    Attributes:
+        discounts: The discounts.
+        costs: [discounts, n] costs-to-go; NaN where the simulation diverged.
+        left: [n] number of steps.
+        cut: [n] bool, whether the horizon ended the rollout rather than the environment.
+        following: [n, ...] states after the first action.
+        first_cost: [n] cost of the first action.
+        first_done: [n] bool, whether the first action ended the episode.
+    """
 
     discounts: tuple[float, ...]
-    costs: Array  # [discounts, n]; NaN where the simulation diverged
-    left: Array  # [n]: how many steps there were
-    cut: Array  # [n] bool: whether the horizon ended it, and not the environment
-    following: Array  # [n, ...]: the states after the first action
-    first_cost: Array  # [n]
-    first_done: Array  # [n] bool
+    costs: Array
+    left: Array
+    cut: Array
+    following: Array
+    first_cost: Array
+    first_done: Array
 
     def get_costs(self, discount: float) -> Array:
-        """[n]: the costs with this discount."""
-        found: Array = self.costs[self.discounts.index(discount)]
-        return found
+        """Return the costs-to-go [n] with one of the discounts."""
+        costs: Array = self.costs[self.discounts.index(discount)]
+        return costs
 
-    def estimate_infinite_costs(self, discount: float, usual: float) -> Array:
-        """[n]: the same if those that the horizon cut went on for ever at the usual cost of a step."""
+    def estimate_infinite_costs(self, discount: float, step_cost: float) -> Array:
+        """Return the costs-to-go [n], with rollouts that the horizon cut extended for ever at a cost per step."""
         if discount == 1.0:
             return self.get_costs(discount)
-        return self.get_costs(discount) + self.cut * discount**self.left * usual / (1.0 - discount)
+        return self.get_costs(discount) + self.cut * discount**self.left * step_cost / (1.0 - discount)
 
 
 def run_discounted_rollouts(
     simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array, discounts: tuple[float, ...]
 ) -> DiscountedRollouts:
-    """Take `first` in `states` at `times`, then follow the expert to the horizon; one batch for all."""
+    """Take an action in each state, then follow the expert to the horizon, in one batch.
+
+    Args:
+        simulator: The simulator.
+        expert: The expert.
+        states: [n, ...] states to start from.
+        times: [n] their times.
+        first: [n] or [n, A] actions to take first.
+        discounts: The discounts of the costs.
+    """
     n = len(states)
     space = simulator.action_space
     costs = np.zeros((len(discounts), n))
@@ -54,41 +73,41 @@ def run_discounted_rollouts(
     following, cost, done = step_and_check(simulator, states, first)
     first_cost = cost
     first_done = done
-    afterwards = following
+    first_following = following
     weight = np.ones((len(discounts), n))
     costs += cost
     left += 1
-    lanes = np.flatnonzero(~done)
+    running = np.flatnonzero(~done)
     state = following[~done]
     now = times + 1
     for t in range(int(times.min(initial=0)) + 1, simulator.horizon):
-        here = now[lanes] == t  # the others join later: whoever depends on t is asked rightly
-        if not here.any():
+        active = now[running] == t  # the others start later, so that the expert is queried at the right t
+        if not active.any():
             continue
-        rows = lanes[here]
+        rows = running[active]
         with add_error_position(rows=rows, step=t):
-            action = query_actions(expert, state[here], t, space)
-            following, cost, done = step_and_check(simulator, state[here], action)
+            action = query_actions(expert, state[active], t, space)
+            following, cost, done = step_and_check(simulator, state[active], action)
         weight[:, rows] *= np.array(discounts)[:, None]
         costs[:, rows] += weight[:, rows] * cost
         left[rows] += 1
         now[rows] += 1
         state = state.copy()
-        state[here] = following
-        over = np.zeros(len(lanes), bool)
-        over[here] = done
-        lanes = lanes[~over]
-        state = state[~over]
-    cut[lanes] = True
-    return DiscountedRollouts(discounts, costs, left, cut, afterwards, first_cost, first_done)
+        state[active] = following
+        ended = np.zeros(len(running), bool)
+        ended[active] = done
+        running = running[~ended]
+        state = state[~ended]
+    cut[running] = True
+    return DiscountedRollouts(discounts, costs, left, cut, first_following, first_cost, first_done)
 
 
-FAR = 1.0  # how far actions go where the space has no bounds
+DEFAULT_BOUND = 1.0  # absolute value of actions where the space has no bounds
 
 
 @dataclass(frozen=True)
 class UniformActor:
-    """Every legal action alike; of vectors every one within the bounds."""
+    """An actor that samples uniformly from the legal actions, or from the vectors within the bounds."""
 
     space: Discrete | Box
 
@@ -97,27 +116,28 @@ class UniformActor:
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
         size = int(self.space.n) if isinstance(self.space, Discrete) else int(np.prod(self.space.shape))
-        drawn = np.stack([generator.random((horizon, size), np.float32) for generator in generators])
-        return gumbel(drawn) if isinstance(self.space, Discrete) else drawn
+        uniform = np.stack([generator.random((horizon, size), np.float32) for generator in generators])
+        return gumbel(uniform) if isinstance(self.space, Discrete) else uniform
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
         return np.zeros((len(observation), 1), np.float32), memory
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        drawn = np.asarray(noise)
+        sample = np.asarray(noise)
         if isinstance(self.space, Discrete):
-            chosen: Array = (drawn if legal is None else np.where(legal, drawn, -np.inf)).argmax(axis=1)
-            return chosen
+            actions: Array = (sample if legal is None else np.where(legal, sample, -np.inf)).argmax(axis=1)
+            return actions
         low, high = find_action_bounds(self.space)
-        vectors: Array = low + (high - low) * drawn
+        vectors: Array = low + (high - low) * sample
         return vectors
 
 
 def find_action_bounds(space: Box) -> tuple[Array, Array]:
-    """(low, high) [A], where there are none some that are usual."""
+    """Return the bounds (low, high) [A] of the actions, with defaults where the space has none."""
     low = np.asarray(space.low, float).ravel()
     high = np.asarray(space.high, float).ravel()
-    return np.where(np.isfinite(low), low, -FAR), np.where(np.isfinite(high), high, FAR)
+    low = np.where(np.isfinite(low), low, -DEFAULT_BOUND)
+    return low, np.where(np.isfinite(high), high, DEFAULT_BOUND)
 
 
 @dataclass(frozen=True)

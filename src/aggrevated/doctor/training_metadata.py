@@ -1,4 +1,4 @@
-"""What is known of how an expert was trained."""
+"""Metadata of an expert's training, as far as it is known."""
 
 from __future__ import annotations
 
@@ -16,32 +16,40 @@ from aggrevated.storage import load_checksummed
 
 @dataclass(frozen=True)
 class TrainingMetadata:
-    """None where nobody says."""
+    """Metadata of an expert's training; None where it is not known.
+
+    Attributes:
+        horizon: Steps of its episodes.
+        mean_return: Mean return of its episodes.
+        deviation: Standard deviation of the returns.
+        normalised: Whether its observations were normalized.
+        source: Where the metadata is from, in words.
+    """
 
     horizon: int | None = None
     mean_return: float | None = None
-    deviation: float | None = None  # of the returns of its episodes
-    normalised: bool | None = None  # whether its observations were
+    deviation: float | None = None
+    normalised: bool | None = None
     source: str = ""
 
 
-def find_training_metadata(world: ControlProblem, simulator: Simulator) -> TrainingMetadata:
-    """From the expert's card, else from what Stable-Baselines3 saved beside the weights, else from the environment."""
+def find_training_metadata(problem: ControlProblem, simulator: Simulator) -> TrainingMetadata:
+    """Return the metadata of the expert's card, else of its Stable-Baselines3 zip, else of the environment."""
     horizon = find_time_limit(simulator)
-    usual = (
+    default = (
         TrainingMetadata(horizon=horizon, source="the environment's own time limit") if horizon else TrainingMetadata()
     )
-    if not world.expert or "," in world.expert:
-        return usual
-    path = BUILTIN_WEIGHTS / f"{world.expert}.safetensors"
-    path = path if path.is_file() else Path(world.expert)
+    if not problem.expert or "," in problem.expert:
+        return default
+    path = BUILTIN_WEIGHTS / f"{problem.expert}.safetensors"
+    path = path if path.is_file() else Path(problem.expert)
     if not path.is_file():
-        return usual
-    return (metadata_from_zip(path, horizon) if path.suffix == ".zip" else metadata_from_card(path)) or usual
+        return default
+    return (metadata_from_zip(path, horizon) if path.suffix == ".zip" else metadata_from_card(path)) or default
 
 
 def metadata_from_card(path: Path) -> TrainingMetadata | None:
-    """What the card says; None where there is none."""
+    """Return the metadata of an expert's card; None without a card."""
     try:
         card = ExpertCard.read(load_checksummed(path)[1], path)
     except AggrevatedError:
@@ -51,22 +59,22 @@ def metadata_from_card(path: Path) -> TrainingMetadata | None:
 
 
 def metadata_from_zip(path: Path, horizon: int | None) -> TrainingMetadata | None:
-    """What the last episodes of its training were like; None where that cannot be read."""
+    """Return the metadata of the last training episodes in a zip; None if it cannot be read."""
     try:
-        facts = read_training_metadata(path)
+        metadata = read_training_metadata(path)
     except AggrevatedError:
         return None
-    earned = facts.get("returns") or {}
+    returns = metadata.get("returns") or {}
     return TrainingMetadata(
-        horizon, earned.get("mean"), earned.get("deviation"), facts.get("normalised"), "its training"
+        horizon, returns.get("mean"), returns.get("deviation"), metadata.get("normalised"), "the expert's training"
     )
 
 
 def find_time_limit(simulator: Any) -> int | None:
-    """The steps after which the environment itself would cut an episode; None where it does not say."""
+    """Return the number of steps after which the environment itself ends an episode; None if it is not known."""
     while simulator is not None:
-        said = getattr(simulator, "time_limit", None)
-        if isinstance(said, int):
-            return said
+        limit = getattr(simulator, "time_limit", None)
+        if isinstance(limit, int):
+            return limit
         simulator = getattr(simulator, "simulator", None)
     return None

@@ -1,4 +1,4 @@
-"""What the expert says that following it will cost, beside what it does cost."""
+"""Comparison of the expert's predicted costs with the rollout costs of following it."""
 
 from __future__ import annotations
 
@@ -12,32 +12,40 @@ from aggrevated.doctor.examination import Examination
 
 @dataclass(frozen=True)
 class ValueBias:
-    """At the probes whose roll-outs did not diverge."""
+    """Predicted and rollout costs of the expert's own actions, at its own states whose roll-outs did not diverge.
 
-    predicted_costs: Array  # [n]
-    rollout_costs: Array  # [n]: with the expert's own discount, and as the horizon cuts it or as if it went on
-    fits: dict[tuple[float, bool], Array]  # [n]: the same by (discount, whether it goes on)
-    group: Array  # [n]: the episode of each
-    going_on: bool  # whether what it says fits better to costs that no horizon cuts
+    Attributes:
+        predicted_costs: [n] costs-to-go by the expert.
+        rollout_costs: [n] costs of roll-outs with the expert's discount, cut at the horizon or extended beyond it,
+            whichever is nearer to the predicted costs.
+        fits: [n] costs of roll-outs by (discount, whether they are extended beyond the horizon).
+        group: [n] episode of each state.
+        beyond_horizon: Whether `rollout_costs` are extended beyond the horizon.
+    """
+
+    predicted_costs: Array
+    rollout_costs: Array
+    fits: dict[tuple[float, bool], Array]
+    group: Array
+    beyond_horizon: bool
 
 
-def estimate_value_bias(patient: Examination) -> ValueBias:
-    """Where the expert itself comes to, and takes its own action."""
-    probes, rolled = patient.probe_rollouts
-    rows = np.flatnonzero(probes.own & probes.in_view & np.isfinite(rolled.get_costs(1.0)))
-    usual = patient.mean_step_cost
+def estimate_value_bias(exam: Examination) -> ValueBias:
+    """Return predicted and rollout costs at the expert's own states and actions."""
+    probes, rollouts = exam.probe_rollouts
+    rows = np.flatnonzero(probes.is_expert_action & probes.on_expert_state & np.isfinite(rollouts.get_costs(1.0)))
+    step_cost = exam.mean_step_cost
     fits = {}
-    for discount in patient.discounts:
-        fits[discount, False] = rolled.get_costs(discount)[rows]
+    for discount in exam.discounts:
+        fits[discount, False] = rollouts.get_costs(discount)[rows]
         if discount < 1:
-            fits[discount, True] = rolled.estimate_infinite_costs(discount, usual)[rows]
-    said = patient.predicted_costs[rows]
-    own = patient.discount
-    ways = [way for way in fits if way[0] == own]
-    nearest = min(ways, key=lambda way: mean_squared_error(said, fits[way]))
-    return ValueBias(said, fits[nearest], fits, probes.group[rows], nearest[1])
+            fits[discount, True] = rollouts.estimate_infinite_costs(discount, step_cost)[rows]
+    predicted = exam.predicted_costs[rows]
+    keys = [key for key in fits if key[0] == exam.discount]
+    nearest = min(keys, key=lambda key: mean_squared_error(predicted, fits[key]))
+    return ValueBias(predicted, fits[nearest], fits, probes.group[rows], nearest[1])
 
 
-def mean_squared_error(said: Array, paid: Array) -> float:
-    """The mean square of what is wrong."""
-    return float(((said - paid) ** 2).mean())
+def mean_squared_error(predicted: Array, actual: Array) -> float:
+    """Return the mean squared error."""
+    return float(((predicted - actual) ** 2).mean())

@@ -1,4 +1,4 @@
-"""One check a file: a function from an `Examination` to findings."""
+"""Checks of the doctor: functions from an `Examination` to findings."""
 
 from aggrevated.doctor.checks.costs import check_calibration, check_cost_sign, check_discount, check_signal_to_noise
 from aggrevated.doctor.checks.environment import (
@@ -15,7 +15,7 @@ from aggrevated.doctor.checks.expert import (
     check_returns,
 )
 
-CHECKS = {  # by name, in the order in which they are told
+CHECKS = {  # by name, in the order of the report
     "return": check_returns,
     "snapshot": check_markov_state,
     "chance": check_stochasticity,
