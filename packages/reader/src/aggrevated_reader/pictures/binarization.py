@@ -47,17 +47,17 @@ class ExtractedInk:
     doubts: tuple[str, ...] = ()
 
 
-def extract_parts(grey: Image.Image, scale: float = 1.0) -> list[Strokes]:
+def extract_parts(gray: Image.Image, scale: float = 1.0) -> list[Strokes]:
     """Return the centerlines of every connected piece of ink in a picture of mode L, times `scale`."""
-    return extract_ink(grey, scale).parts
+    return extract_ink(gray, scale).parts
 
 
-def extract_ink(grey: Image.Image, scale: float = 1.0) -> ExtractedInk:
+def extract_ink(gray: Image.Image, scale: float = 1.0) -> ExtractedInk:
     """Return the ink of a picture.
 
     Args:
-        grey: A picture of mode L.
-        scale: Pixels of the original picture for one pixel of `grey`.
+        gray: A picture of mode L.
+        scale: Pixels of the original picture for one pixel of `gray`.
 
     Raises:
         DataError: The picture has no ink, too much ink, or too many pieces of ink.
@@ -67,7 +67,7 @@ def extract_ink(grey: Image.Image, scale: float = 1.0) -> ExtractedInk:
         from scipy import ndimage
     except ImportError as error:
         raise UsageError("reading pictures needs SciPy: pip install scipy") from error
-    sheet, matrix = flatten_sheet(grey)
+    sheet, matrix = flatten_sheet(gray)
     ink, rotation, factor, remnant_doubts = _find_ink(sheet)
     labels, count = ndimage.label(ink, np.ones((3, 3)))
     labels, part_labels, doubts = _select_parts(labels, count, _estimate_pen_width(ink))
@@ -197,12 +197,12 @@ def _rotate_sheet(sheet: Image.Image, tilt: float) -> tuple[Image.Image, Array]:
     angle = np.radians(tilt)
     c = np.cos(angle)
     s = np.sin(angle)
-    about = np.array(turned.size) / 2 - 0.5
-    centre = np.array(sheet.size) / 2 - 0.5
+    rotated_center = np.array(turned.size) / 2 - 0.5
+    center = np.array(sheet.size) / 2 - 0.5
     turn = np.array([[c, -s], [s, c]])
     matrix = np.eye(3)
     matrix[:2, :2] = turn
-    matrix[:2, 2] = centre - turn @ about
+    matrix[:2, 2] = center - turn @ rotated_center
     return turned, matrix
 
 

@@ -105,10 +105,10 @@ def _decode_image(data: bytes) -> tuple[Image.Image, float]:
             size = _check_size(picture)
             picture.draft("L", (LONGEST, LONGEST))  # a JPEG is decoded no larger than needed
             picture.load()
-            grey = _to_grey(picture)
-            factor = max(size) / max(grey.size)
+            gray = _to_grey(picture)
+            factor = max(size) / max(gray.size)
             turn = int(picture.getexif().get(0x0112, 1))  # a phone held sideways writes 6 or 8
-            return (grey.transpose(UPRIGHT[turn]) if turn in UPRIGHT else grey), factor
+            return (gray.transpose(UPRIGHT[turn]) if turn in UPRIGHT else gray), factor
     except DataError:
         raise
     except Image.DecompressionBombError as error:
@@ -190,12 +190,12 @@ def _to_grey(picture: Image.Image) -> Image.Image:
     """Return the picture in grayscale on white, shrunk, in strips: a full copy would take 200 MB."""
     width, height = picture.size
     factor = max(1, -(-max(width, height) // LONGEST))
-    grey = Image.new("L", (-(-width // factor), -(-height // factor)))
+    gray = Image.new("L", (-(-width // factor), -(-height // factor)))
     rows = factor * max(1, STRIP // (width * factor))
     for top in range(0, height, rows):
         strip = picture.crop((0, top, width, min(top + rows, height)))
-        grey.paste(_to_opaque_grey(strip).reduce(factor), (0, top // factor))
-    return grey
+        gray.paste(_to_opaque_grey(strip).reduce(factor), (0, top // factor))
+    return gray
 
 
 def _to_opaque_grey(strip: Image.Image) -> Image.Image:

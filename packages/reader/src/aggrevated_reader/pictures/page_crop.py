@@ -15,32 +15,32 @@ SQUARE = 0.9  # minimum share of its corners' quadrangle that a sheet fills
 EDGE = 0.015  # share of the sheet that is cropped at each side, because its edge is not ink
 
 
-def flatten_sheet(grey: Image.Image) -> tuple[Image.Image, Array]:
+def flatten_sheet(gray: Image.Image) -> tuple[Image.Image, Array]:
     """Return the sheet as if seen from above, and the matrix [3, 3] from its pixels to the picture's.
 
     Without a table around a sheet, the picture and the identity are returned.
     """
-    corners = _find_corners(grey)
+    corners = _find_corners(gray)
     if corners is None:
-        return grey, np.eye(3)
+        return gray, np.eye(3)
     center = corners.mean(axis=0)
     corners = corners + (center - corners) * 2 * EDGE
     sides = np.hypot(*(np.roll(corners, -1, axis=0) - corners).T)
     width = round(max(sides[0], sides[2]))
     height = round(max(sides[1], sides[3]))
     matrix = _compute_homography(np.array([[0, 0], [width, 0], [width, height], [0, height]], float), corners)
-    flat = grey.transform(
+    flat = gray.transform(
         (width, height), Image.Transform.PERSPECTIVE, tuple(matrix.ravel()[:8]), Image.Resampling.BICUBIC
     )
     return flat, matrix
 
 
-def _find_corners(grey: Image.Image) -> Array | None:
+def _find_corners(gray: Image.Image) -> Array | None:
     """Return the sheet's corners [4, 2] in pixels, clockwise from the top left, or None without a table."""
     from scipy import ndimage
 
-    factor = max(1, -(-max(grey.size) // SMALL))
-    level = np.asarray(grey.reduce(factor)).astype(np.int64)
+    factor = max(1, -(-max(gray.size) // SMALL))
+    level = np.asarray(gray.reduce(factor)).astype(np.int64)
     threshold, _ = compute_otsu_threshold(np.bincount(level.ravel(), minlength=256))
     labels, count = ndimage.label(level > threshold)
     if not count:
