@@ -26,9 +26,9 @@ BATCH = 5
 def export_onnx(policy: Policy, path: Path | str, card: JsonDict | None = None) -> float | None:
     """Write a policy as an ONNX file and compare onnxruntime's outputs with the policy's.
 
-    The model's inputs are `observation` [batch, ...], flattened as Gymnasium flattens it, and `state` [batch, M]
-    of a policy with memory, zeros at the first step. Its outputs are `action`, then `logits` or both `mean` and
-    `deviation`, and `state_out` of a policy with memory.
+    The model's inputs are `observation` [batch, ...], flattened as Gymnasium flattens it, and `state`
+    [batch, M] of a policy with memory, zeros at the first step. Its outputs are `action`, then `logits` or
+    both `mean` and `deviation`, and `state_out` of a policy with memory.
 
     Args:
         policy: the policy to export.

@@ -62,7 +62,7 @@ def write_comparison_gif(
         fps: frames per second.
 
     Raises:
-        UsageError: there is no drawing of this simulator.
+        UsageError: this simulator cannot be drawn.
     """
     assert panels and fps > 0 and (stride is None or stride > 0), (len(panels), fps, stride)
     assert len({tuple(panel.parts) for panel in panels}) == 1, "panels must name the same parts, seen or hidden"

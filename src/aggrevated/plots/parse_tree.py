@@ -35,15 +35,15 @@ def compute_arc_levels(heads: Array) -> dict[int, int]:
     """Return the depth of the arc to each dependent: one more than the deepest arc inside it."""
     spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in list_head_pairs(heads))
     levels: dict[int, int] = {}
-    placed: list[tuple[int, int, int]] = []
+    arcs: list[tuple[int, int, int]] = []
     for _, first, last, n in spans:
-        inside = [level for a, b, level in placed if first <= a and b <= last]
-        crossed = [level for a, b, level in placed if a < first < b < last or first < a < last < b]
+        inside = [level for a, b, level in arcs if first <= a and b <= last]
+        crossed = [level for a, b, level in arcs if a < first < b < last or first < a < last < b]
         level = 1 + max(inside, default=0)
         while level in crossed:
             level += 1
         levels[n] = level
-        placed.append((first, last, level))
+        arcs.append((first, last, level))
     return levels
 
 
@@ -184,7 +184,7 @@ def draw_growth(page: Page, frames: Sequence[Frame], path: Path, title: str = ""
 
     Args:
         page: the page of n symbols.
-        frames: heads [n] (−1 is unknown), stack, first symbol of the buffer and last transition of each panel.
+        frames: heads [n] (−1 is unknown), stack, first symbol of the buffer and last transition per panel.
         path: path of the figure without its ending.
         title: title of the figure; empty for none.
 

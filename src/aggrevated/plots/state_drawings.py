@@ -97,7 +97,7 @@ class Canvas:
         self.draw.rounded_rectangle(corners, radius * self.unit * SMOOTHING, fill=color)
 
     def draw_label(self, point: Point, text: str, anchor: str, color: str) -> None:
-        """Draw small text, placed at `point` by Pillow's two-letter `anchor`."""
+        """Draw small text at `point`, aligned by Pillow's two-letter `anchor`."""
         self.draw.text(self.to_pixel(point), text, color, ImageFont.load_default(11 * SMOOTHING), anchor)
 
     def finish(self) -> Image.Image:

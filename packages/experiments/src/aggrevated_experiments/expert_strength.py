@@ -1,4 +1,4 @@
-"""Where it pays: experts from bad to best, eight checkpoints of one training, and what learners gain over each."""
+"""Where it pays: experts from bad to best, checkpoints of one training, and learners' gains over them."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ BUDGET = 30_000  # simulator steps of each trial
 
 
 def format_expert_name(number: int) -> str:
-    """The name of an expert, the worst being the first."""
+    """Return the name of an expert; number 1 is the worst."""
     return f"strength/acrobot-{number}"
 
 
 def load_expert_card(name: str) -> ExpertCard:
-    """How it was made."""
+    """Return the description of how an expert was trained."""
     path = BUILTIN_WEIGHTS / f"{name}.safetensors"
     return ExpertCard.read(load_checksummed(path)[1], path)
 
 
 class ExpertStrengthStudy(MethodStudy):
-    """Returns are compared as they are: beside an expert that hardly ever reaches the goal, a ratio says nothing."""
+    """A study that compares returns by their difference, since near-zero returns make a ratio meaningless."""
 
     def get_measure_name(self, group: TrialGroup) -> str:
         return "gain"
@@ -47,62 +47,63 @@ class ExpertStrengthStudy(MethodStudy):
         return group.get_column("test_return") - group.get_column("expert_return")
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        facts = self.to_dict(groups, request)
-        facts |= {"answer": describe_gains(facts), "experts": [summarize_expert(case) for case in self.cases]}
+        results = self.to_dict(groups, request)
+        results |= {"answer": describe_gains(results), "experts": [summarize_expert(case) for case in self.cases]}
         x = np.array([case.x for case in self.cases])
-        panels = [make_returns_panel(self, facts, x), make_measure_panel(self, facts, "final")]
+        panels = [make_returns_panel(self, results, x), make_measure_panel(self, results, "final")]
         plot_method_comparison(panels, x, [f"{one:.0f}" for one in x], self.varied, self.title, folder / self.name)
-        write_page(folder, self.name, facts, [*render_page(self, facts), *render_experts_section(facts)])
-        return make_table(self, facts, folder)
+        write_page(folder, self.name, results, [*render_page(self, results), *render_experts_section(results)])
+        return make_table(self, results, folder)
 
 
 def summarize_expert(case: Case) -> JsonDict:
-    """What is known of an expert, and what it took to make it."""
+    """Return the expert's name, returns and training cost."""
     name = str(case.settings["expert"])
     card = asdict(load_expert_card(name))
-    said = ("step", "mean_return", "standard_error", "episodes", "algorithm", "command", "chosen", "seed")
-    return {"expert": name, **{one: card[one] for one in said}}
+    fields = ("step", "mean_return", "standard_error", "episodes", "algorithm", "command", "chosen", "seed")
+    return {"expert": name, **{field: card[field] for field in fields}}
 
 
-def make_returns_panel(figure: MethodStudy, facts: JsonDict, x: Array) -> Panel:
-    """What learners earn over what their experts do, and the diagonal, on which they are equals."""
-    found = []
+def make_returns_panel(figure: MethodStudy, results: JsonDict, x: Array) -> Panel:
+    """Return the panel of learners' returns over experts' returns, with the diagonal where both are equal."""
+    series = []
     for number, label in enumerate(figure.methods):
-        methods = [case["methods"][number] for case in facts["cases"]]
+        methods = [case["methods"][number] for case in results["cases"]]
         trials = np.array([[trial["test_return"] for trial in method["trials"]] for method in methods])
         value, low, high = np.array([estimate(row) for row in trials]).T
-        found.append(Series(label, value, low, high, trials, dotted=not methods[0]["imitates"]))
-    return Panel("return of the learner, fresh episodes", found, lines={EXPERT_LABEL: x})
+        series.append(Series(label, value, low, high, trials, dotted=not methods[0]["imitates"]))
+    return Panel("return of the learner, fresh episodes", series, lines={EXPERT_LABEL: x})
 
 
-def describe_gains(facts: JsonDict) -> str:
-    """Which experts each method is better than, and which it falls behind, by the interval of what it gains."""
-    told = []
-    for number, method in enumerate(facts["cases"][0]["methods"]):
+def describe_gains(results: JsonDict) -> str:
+    """Describe which experts each method exceeds and which it falls behind, by the interval of its gain."""
+    sentences = []
+    for number, method in enumerate(results["cases"][0]["methods"]):
         better = list[str]()
         worse = list[str]()
-        for case in facts["cases"]:
-            found = case["methods"][number]
-            words = f"{case['x']:.1f} ({found['iqm']:+.1f}, {found['low']:+.1f} to {found['high']:+.1f})"
-            if round(found["low"], 1) > 0:
+        for case in results["cases"]:
+            gain = case["methods"][number]
+            words = f"{case['x']:.1f} ({gain['iqm']:+.1f}, {gain['low']:+.1f} to {gain['high']:+.1f})"
+            if round(gain["low"], 1) > 0:
                 better.append(words)
-            elif round(found["high"], 1) < 0:
+            elif round(gain["high"], 1) < 0:
                 worse.append(words)
-        parts = [f"{said} {join_with_and(words)}" for said, words in (("above", better), ("below", worse)) if words]
-        told.append(f"{method['label']} ends {' and '.join(parts) or 'where its expert does, as far as can be told'}")
+        parts = [f"{side} {join_with_and(words)}" for side, words in (("above", better), ("below", worse)) if words]
+        outcome = " and ".join(parts) or "where its expert does, as far as can be told"
+        sentences.append(f"{method['label']} ends {outcome}")
     return (
         "Experts by their return, with what is gained over each and its 95 % interval, where that excludes 0: "
-        + "; ".join(told)
+        + "; ".join(sentences)
         + "."
     )
 
 
-def render_experts_section(facts: JsonDict) -> list[str]:
-    """Who they are, in Markdown."""
-    experts = facts["experts"]
+def render_experts_section(results: JsonDict) -> list[str]:
+    """Return the page's section on the experts, in Markdown."""
+    experts = results["experts"]
     rows = [
-        [one["expert"], f"{one['mean_return']:.2f} ± {one['standard_error']:.2f}", f"{one['step']:,}"]
-        for one in experts
+        [expert["expert"], f"{expert['mean_return']:.2f} ± {expert['standard_error']:.2f}", f"{expert['step']:,}"]
+        for expert in experts
     ]
     return [
         "## The experts",

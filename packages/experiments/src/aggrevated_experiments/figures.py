@@ -1,6 +1,6 @@
-"""What can be made again from scratch: every figure, table and page of docs/results, by name.
+"""Reproducible figures, tables and pages of docs/results, by name.
 
-One mechanism for all: a figure names the runs that it needs, if any, and writes its report from them.
+A figure lists the runs that it needs, if any, and writes its report from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aggrevated.training.trainer import Trainer
 from aggrevated_experiments.learning_curves_page import write_learning_curves_page
 from aggrevated_experiments.row_tuning import Tuning
 
-# the modules that announce figures as FIGURES; they import this one
+# modules that list their figures as FIGURES; they import this one
 FIGURE_MODULES = (
     "aggrevated_experiments.expert_strength",
     "aggrevated_experiments.paper_settings",
@@ -43,53 +43,69 @@ FIGURE_MODULES = (
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for."""
+    """Options of `aggrevated reproduce`.
+
+    Attributes:
+        quick: run a small part of the budget.
+        trials: trials of each row; None for the figure's default.
+        crohme: folder of real ink; None where the figure needs none.
+        out: folder of the runs; None for the default.
+        report: folder of the report; None for the folder of the runs.
+        note: function that prints a sentence on progress.
+    """
 
     quick: bool = False
-    trials: int | None = None  # of each row; None: as usual
-    crohme: Path | None = None  # real ink
-    out: Path | None = None  # of the runs
+    trials: int | None = None
+    crohme: Path | None = None
+    out: Path | None = None
     report: Path | None = None
     note: Callable[[str], None] = lambda sentence: None
 
     def format_command(self, figure: Figure) -> str:
-        """What to type to get it again, without places on this machine."""
+        """Return the command that reproduces the figure, without paths of this machine."""
         data = "" if self.crohme is None else f" --crohme {self.crohme.name}"
         trials = "" if self.trials is None else f" --trials {self.trials}"
         return f"aggrevated reproduce {figure.name}{data}{' --quick' if self.quick else ''}{trials}"
 
 
 class Figure(ABC):
-    """What has a name and can be made again."""
+    """A named figure, table or page that can be reproduced."""
 
     name: str
-    task: Task  # of its rows
-    trials: int = 0  # of each row, as usual; 0 where there are no runs
-    runs_of: str = ""  # whose runs it uses, where they are not its own
-    needs: ClassVar[tuple[str, ...]] = ()  # those options of a request that only some figures know, and it needs
+    task: Task  # task of its rows
+    trials: int = 0  # default trials of each row; 0 for figures without runs
+    runs_of: str = ""  # name of another figure whose runs it uses
+    needs: ClassVar[tuple[str, ...]] = ()  # required options that most figures do not have
 
     def list_rows(self, request: Request) -> Sequence[FigureRow]:
-        """What is to be run; nothing by default."""
+        """Return the rows to run; none by default."""
         return ()
 
     @abstractmethod
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        """Write the report into the folder, and give what is printed."""
+        """Write the report into the folder, and return the table to print.
+
+        Args:
+            groups: the finished trials of each row.
+            request: the options of the command.
+            folder: folder of the report.
+        """
 
     def count_trials(self, request: Request) -> int:
+        """Return the number of trials of each row."""
         return (2 if request.quick else self.trials) if request.trials is None else request.trials
 
     def choose_folder(self, request: Request) -> Path:
-        """Where its runs are."""
+        """Return the folder of the runs."""
         return request.out or Path("runs") / f"reproduce-{self.runs_of or self.name}{'-quick' if request.quick else ''}"
 
     def iter_stages(self, request: Request) -> Iterator[list[Run]]:
-        """What is to be run, one stage after the other: what a later one is may hang on how an earlier one ended."""
+        """Yield the runs in stages; the runs of a stage may depend on the results of earlier stages."""
         if runs := [run for group in self.create_runs(request) for run in group]:
             yield runs
 
     def create_runs(self, request: Request) -> list[list[Run]]:
-        """The runs of its rows; those that are in the folder already are taken up where they are."""
+        """Return the runs of each row; runs that exist in the folder are opened."""
         groups = []
         trials = range(self.count_trials(request))
         for row in self.list_rows(request):
@@ -99,25 +115,25 @@ class Figure(ABC):
         return groups
 
     def make_first_config(self) -> Config | None:
-        """The settings of its first row; None where nothing is run."""
+        """Return the config of the first row; None for figures without runs."""
         rows = self.list_rows(Request())
         return make_row_config(self.task, rows[0], quick=False) if rows else None
 
 
 @dataclass(frozen=True)
 class LearningCurves(Figure):
-    """The paper's figure of a task of control: all methods with the same budget, each tuned on seeds of its own."""
+    """Learning curves of a control task: all methods with the same budget, each tuned on separate seeds."""
 
     name: str
     task: Task
     trials: int
-    notes: Sequence[str] = ()  # what else its page says
+    notes: Sequence[str] = ()  # further paragraphs of the page
 
     def list_rows(self, request: Request) -> Sequence[FigureRow]:
         return self.task.figure_rows
 
     def make_configs(self, quick: bool) -> list[Config]:
-        """Those of its rows, before they are tuned."""
+        """Return the configs of the rows before tuning."""
         protocol = self.task.protocol
         return [
             make_row_config(self.task, row, quick, protocol.budget if protocol else 0) for row in self.task.figure_rows
@@ -127,7 +143,7 @@ class LearningCurves(Figure):
         return self.make_configs(quick=False)[0]
 
     def create_tunings(self, request: Request) -> list[Tuning]:
-        """What is tried for each row; nothing in a quick one."""
+        """Return the tuning of each row; quick figures are not tuned."""
         protocol = self.task.protocol
         folder = self.choose_folder(request) / "tuning"
         if protocol is None or request.quick:
@@ -141,20 +157,20 @@ class LearningCurves(Figure):
         yield from super().iter_stages(request)
 
     def create_runs(self, request: Request) -> list[list[Run]]:
-        """The trials, with what was found to be best for each row."""
+        """Return the trials of each row with its tuned setting."""
         groups = []
         rows = zip(self.task.figure_rows, self.make_configs(request.quick), self.create_tunings(request), strict=True)
         for row, config, tuning in rows:
-            own = config.with_settings(**tuning.choose_settings())
+            tuned = config.with_settings(**tuning.choose_settings())
             folder = self.choose_folder(request) / make_row_folder_name(row)
             seeds = range(self.count_row_trials(row, request))
-            groups.append([create_or_open(folder / f"trial-{i:02d}", own.with_settings(seed=i)) for i in seeds])
+            groups.append([create_or_open(folder / f"trial-{i:02d}", tuned.with_settings(seed=i)) for i in seeds])
         return groups
 
     def count_row_trials(self, row: FigureRow, request: Request) -> int:
-        """Its own number, where it has one, unless another was asked for."""
-        as_usual = request.trials is None and not request.quick
-        return row.trials if row.trials and as_usual else self.count_trials(request)
+        """Return the row's own number of trials, unless the request sets another."""
+        is_default = request.trials is None and not request.quick
+        return row.trials if row.trials and is_default else self.count_trials(request)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         named = [
@@ -169,55 +185,62 @@ class LearningCurves(Figure):
 
 
 def load_figures() -> dict[str, Figure]:
-    """Those that are no task's: the modules beside this one announce theirs as FIGURES."""
+    """Return the figures that belong to no task, by name."""
     modules = [import_module(name) for name in FIGURE_MODULES]
     return {figure.name: figure for module in modules for figure in getattr(module, "FIGURES", ())}
 
 
 def find_figure(name: str) -> Figure:
-    """The figure of that name, or a `UsageError` that lists them all."""
+    """Return the figure of that name.
+
+    Raises:
+        UsageError: no figure has this name; the message lists all names.
+    """
     if name in list_task_names() and (task := find_task(name)).figure_rows:
         return LearningCurves(name, task, task.trials)
-    drawn = [task.name for task in iter_tasks() if task.figure_rows]
-    return load_figures()[check_known(name, "figure", [*drawn, *load_figures()])]
+    task_figures = [task.name for task in iter_tasks() if task.figure_rows]
+    return load_figures()[check_known(name, "figure", [*task_figures, *load_figures()])]
 
 
 def format_label_with_start(group: TrialGroup) -> str:
-    """Its label, with its start where it is not a random policy, be that usual for it or not."""
+    """Return the group's label, with its start unless that is a random policy."""
     start = group.runs[0].config.start.name
     return group.label if start == "random" or f"{start} start" in group.label else f"{group.label}, {start} start"
 
 
 def format_row_label(label: str, row: FigureRow) -> str:
-    """A row's name in a legend."""
+    """Return the name of a row in a legend."""
     return f"{label}, {row.label_suffix}" if row.label_suffix and row.label_suffix not in label else label
 
 
 def make_row_config(task: Task, row: FigureRow, quick: bool, budget: int = 0) -> Config:
-    """The settings of a row; `quick`: with a fifth of the iterations, or a twentieth of the budget."""
-    given = {"update": row.update, "policy": row.policy, "start": row.start, **row.settings}
+    """Return the config of a row; `quick` takes a fifth of the iterations, or a twentieth of the budget."""
+    settings = {"update": row.update, "policy": row.policy, "start": row.start, **row.settings}
     if budget:
-        return resolve_config(task, row.method, **{**given, "budget": budget // 20 if quick else budget})
-    config = resolve_config(task, row.method, **given)
+        return resolve_config(task, row.method, **{**settings, "budget": budget // 20 if quick else budget})
+    config = resolve_config(task, row.method, **settings)
     if not quick:
         return config
-    return resolve_config(task, row.method, **{**given, "iterations": max(1, config.loop.iterations // 5)})
+    return resolve_config(task, row.method, **{**settings, "iterations": max(1, config.loop.iterations // 5)})
 
 
 def make_row_folder_name(row: FigureRow) -> str:
-    """The name of the folder of a row's runs."""
+    """Return the name of the folder of a row's runs."""
     varied = (name.replace("_", "-") for name in row.settings)
     return "-".join(filter(None, (row.method, row.update, row.policy, row.start, *varied)))
 
 
-SHORT_RUN_SETTINGS = {  # as little of a trial as shows that its bits are the same
+SHORT_RUN_SETTINGS = {  # the smallest run that can show a difference of bits
     **{"iterations": 2, "budget": 0, "validate_every": 1, "trajectories": 4},
     **{"validation_episodes": 4, "test_episodes": 4, "start_steps": 20, "demonstrations": 4},
 }
 
 
 def fingerprint_short_run(figure: Figure) -> JsonDict:
-    """Two small iterations of its first row: whoever makes them again, on whatever machine, has the same weights."""
+    """Run two small iterations of the figure's first row, and return their settings and the weights' SHA-256.
+
+    Machines with the same numerics fingerprint compute the same weights.
+    """
     config = figure.make_first_config()
     if config is None:
         return {}

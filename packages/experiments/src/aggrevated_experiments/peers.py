@@ -1,4 +1,4 @@
-"""What other libraries needed to get as far as our experts, from the files of benchmarks/tuned_peers.py."""
+"""Training costs of other libraries to reach our experts, from the files of benchmarks/tuned_peers.py."""
 
 from __future__ import annotations
 
@@ -12,57 +12,61 @@ from aggrevated.experts.loading import read_builtin_expert_cards
 from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import find_task
 
-FOLDER = Path("peers/tuned")  # in the folder of a report
+FOLDER = Path("peers/tuned")  # inside the folder of a report
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A library's own algorithm on a task: every list has one entry for each seed, None for what was never reached."""
+    """Results of another library's algorithm on a task; lists have one entry per seed, None for never."""
 
     label: str
-    budget: int  # of environment steps
+    budget: int  # environment steps
     seeds: Sequence[int]
-    to_expert: Sequence[int | None]  # environment steps until it earned what the expert does
-    to_beyond: Sequence[int | None]  # and 1.05 times that, counted from the lowest return
-    best_return: Sequence[float]  # until it was there, or the budget was used
-    cpu_seconds: Sequence[float]  # of learning
+    to_expert: Sequence[int | None]  # environment steps to the expert's return
+    to_beyond: Sequence[int | None]  # environment steps to a ratio of 1.05
+    best_return: Sequence[float]  # until that ratio was reached or the budget used
+    cpu_seconds: Sequence[float]  # learning only
     curves: Sequence[tuple[Sequence[int], Sequence[float]]]  # (environment steps, mean return of its mode)
-    chosen: str  # of the settings that were tried
+    chosen: str  # the best of the tried settings
     settings: JsonDict
 
     @classmethod
-    def from_dict(cls, facts: JsonDict) -> Self:
-        """What such a file says."""
-        curves = list(facts["curves"].values())
+    def from_dict(cls, data: JsonDict) -> Self:
+        """Return the peer that such a file describes."""
+        curves = list(data["curves"].values())
         return cls(
-            label=facts["label"],
-            budget=facts["budget"],
-            seeds=[int(seed) for seed in facts["curves"]],
-            to_expert=facts["steps_to_expert"],
-            to_beyond=facts["steps_to_beyond"],
-            best_return=facts["best_return"],
-            cpu_seconds=[one["cpu_seconds"] for one in curves],
-            curves=[(one["steps"], one["returns"]) for one in curves],
-            chosen=facts["chosen"],
-            settings=facts["settings"],
+            label=data["label"],
+            budget=data["budget"],
+            seeds=[int(seed) for seed in data["curves"]],
+            to_expert=data["steps_to_expert"],
+            to_beyond=data["steps_to_beyond"],
+            best_return=data["best_return"],
+            cpu_seconds=[curve["cpu_seconds"] for curve in curves],
+            curves=[(curve["steps"], curve["returns"]) for curve in curves],
+            chosen=data["chosen"],
+            settings=data["settings"],
         )
 
 
 def load_peers(task: str, report: Path) -> list[Peer]:
-    """Those whose files are in the folder of a report; one that is not finished is left for later."""
-    found = [(path, read_json(path)) for path in sorted((report / FOLDER).glob(f"*-{task}.json"))]
-    return [parse_peer(facts, path) for path, facts in found if facts.get("task") == task and "chosen" in facts]
+    """Return the peers whose files are in the folder of a report, without unfinished ones."""
+    files = [(path, read_json(path)) for path in sorted((report / FOLDER).glob(f"*-{task}.json"))]
+    return [parse_peer(data, path) for path, data in files if data.get("task") == task and "chosen" in data]
 
 
-def parse_peer(facts: dict[str, Any], path: Path) -> Peer:
-    """A peer, or a `DataError` that names the file which is none."""
+def parse_peer(data: dict[str, Any], path: Path) -> Peer:
+    """Return a peer from the content of its file.
+
+    Raises:
+        DataError: the file does not describe a peer.
+    """
     try:
-        return Peer.from_dict(facts)
+        return Peer.from_dict(data)
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not what benchmarks/tuned_peers.py writes ({error}); make it again") from error
 
 
 def find_expert_training_steps(task: str) -> int | None:
-    """The environment steps that the training of the task's shipped expert took; None where it is no such expert."""
+    """Return the environment steps of the training of the task's builtin expert; None for other experts."""
     card = read_builtin_expert_cards().get(str(find_task(task).problem.to_values().get("expert", "")))
     return card.step if card else None

@@ -26,8 +26,8 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 def test_reproduce_real_ink_requires_a_crohme_folder(command: CommandRunner) -> None:
     for figure in (["real-ink"], ["table1", "--crohme", "ink"], ["cartpole", "--crohme", "ink"]):
         sentence = command.error(2, "reproduce", *figure)
-        assert "--crohme is for 'aggrevated reproduce real-ink', which needs it" in sentence
-    assert "absent has no train/ and dev/" in command.error(2, "reproduce", "real-ink", "--crohme", "absent")
+        assert "--crohme is required by 'aggrevated reproduce real-ink'" in sentence
+    assert "absent needs the folders train/ and dev/" in command.error(2, "reproduce", "real-ink", "--crohme", "absent")
 
 
 @pytest.fixture

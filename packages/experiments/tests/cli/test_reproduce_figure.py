@@ -56,7 +56,7 @@ def test_reproduce_tunes_and_compares_methods_and_reruns_to_the_same_numbers(
     [
         ("reproduce cartpole --workers 0", 2, "--workers is 0, but must be at least 1"),
         ("reproduce hoper", 2, "unknown figure 'hoper' (did you mean hopper?)"),
-        ("reproduce real-ink", 2, "--crohme is for 'aggrevated reproduce real-ink', which needs it"),
+        ("reproduce real-ink", 2, "--crohme is required by 'aggrevated reproduce real-ink'"),
         ("reproduce table", 2, "unknown figure 'table' (did you mean table1?)"),
     ],
 )

@@ -25,7 +25,7 @@ def test_make_binary_tree_matches_hand_computed_values():
 
 @pytest.mark.parametrize("leaves", [0, 3, 2048])
 def test_make_binary_tree_requires_a_power_of_two_of_leaves(leaves):
-    with pytest.raises(UsageError, match=f"power of two of leaves, here at most 1024, not {leaves}"):
+    with pytest.raises(UsageError, match=f"power of two of leaves, at most 1024; got {leaves}"):
         make_binary_tree(np.zeros(leaves))
 
 

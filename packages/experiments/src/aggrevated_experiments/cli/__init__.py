@@ -1,1 +1,1 @@
-"""Commands of this package: reproduce, theory."""
+"""Commands of this package: reproduce and theory."""

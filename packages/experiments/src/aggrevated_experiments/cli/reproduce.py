@@ -1,4 +1,4 @@
-"""`aggrevated reproduce`: the paper's figures, from scratch."""
+"""The command `aggrevated reproduce`: the paper's figures from scratch."""
 
 from collections.abc import Container
 from dataclasses import asdict, dataclass, field
@@ -10,9 +10,9 @@ from aggrevated.cli.options import EngineOptions, Folder, Integer, TaskName
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the paper's protocol for a figure or table: every method, several trials each, then figure, table and page.
+    """Run the paper's protocol for a figure or table: trials of each method, then figure, table and page.
 
-    Stopped and started again with the same --out, it goes on where it was.
+    To continue after a stop, run the same command with the same --out.
 
     Try:
       aggrevated reproduce cartpole
@@ -27,21 +27,21 @@ class Reproduce:
     paper-hopper or paper-acrobot-partial (as the paper was run), pays-lock, pays-tree, pays-cliff, pays-keys,
     pays-packing or expert-strength (where it pays)."""
     quick: bool = False
-    """Little of the budget, and nothing tuned (theory: its small settings): to see that everything works."""
+    """A quick check with a small part of the budget and without tuning (theory: its small settings)."""
     trials: Integer = None
     """Trials per method; trial i has seed i. Default: 5 (cartpole, acrobot: AggreVaTeD 20), or 2 with --quick."""
     crohme: Folder = None
-    """real-ink: CROHME's InkML files, in train/ and dev/."""
+    """Folder of CROHME's InkML files, with train/ and dev/; for real-ink only."""
     out: Folder = None
-    """Where the runs go; default: runs/reproduce-FIGURE."""
+    """Folder of the runs; default: runs/reproduce-FIGURE."""
     report: Folder = None
-    """Where FIGURE.json, .png, .svg and .md go; default: beside the runs."""
+    """Folder of FIGURE.json, .png, .svg and .md; default: the folder of the runs."""
     json: bool = False
     """Print the table as a JSON list of rows."""
     where: EngineOptions = field(default_factory=EngineOptions)
 
     def run(self) -> None:
-        """Run what is missing, and report."""
+        """Run the missing trials, and write the report."""
         from aggrevated.cli.console import print_note, print_table
         from aggrevated.cli.run_jobs import run_all
         from aggrevated.core.settings import TRIALS
@@ -62,13 +62,19 @@ class Reproduce:
         print_table(table, self.json)
 
     def _check_options_have_effect(self, needs: Container[str], has_runs: bool) -> None:
-        """A `UsageError` for an option that the figure needs and does not have, or has and does not know."""
+        """Raise for an option that the figure needs but lacks, or that has no effect on it.
+
+        Raises:
+            UsageError: --crohme is missing or without effect, or an option is for figures with runs only.
+        """
         from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import to_flag
 
         if (self.crohme is not None) != ("crohme" in needs):
-            raise UsageError("--crohme is for 'aggrevated reproduce real-ink', which needs it, and for nothing else")
-        given = {"trials": self.trials, **asdict(self.where)}
-        for name, value in given.items():
+            raise UsageError(
+                "--crohme is required by 'aggrevated reproduce real-ink' and has no effect on other figures"
+            )
+        options = {"trials": self.trials, **asdict(self.where)}
+        for name, value in options.items():
             if value not in (None, ()) and not has_runs:
                 raise UsageError(f"{to_flag(name)} has no effect on {self.figure}, which has no runs; leave it out")

@@ -1,1 +1,1 @@
-"""Methods compared seed by seed on many tasks: numbers, text and page."""
+"""Comparison of methods seed by seed on many tasks: numbers, text and page."""

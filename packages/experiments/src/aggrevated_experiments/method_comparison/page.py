@@ -1,4 +1,4 @@
-"""Figure, page and table of a study of methods side by side, from its numbers."""
+"""Figure, page and table of a method comparison, from its numbers."""
 
 from __future__ import annotations
 
@@ -19,88 +19,91 @@ from aggrevated_experiments.method_comparison.summary_text import describe_exper
 from aggrevated_experiments.plots.method_comparison import EXPERT_LABEL, Panel, Series, plot_method_comparison
 
 
-def plot_study(figure: StudySpec, facts: JsonDict, path: Path) -> None:
-    """A panel for each measure."""
+def plot_study(figure: StudySpec, results: JsonDict, path: Path) -> None:
+    """Plot one panel for each measure."""
     x = np.array([case.x for case in figure.cases], float)
-    places = np.log2(x) if figure.log_x else x
-    distinct = len(set(x)) == len(x)
-    labels = [case.tick or (f"{case.x:g}" if distinct else case.label) for case in figure.cases]
-    panels = [make_measure_panel(figure, facts, name) for name in figure.measures]
-    plot_method_comparison(panels, places, labels, figure.varied, figure.title, path)
+    positions = np.log2(x) if figure.log_x else x
+    is_distinct = len(set(x)) == len(x)
+    labels = [case.tick or (f"{case.x:g}" if is_distinct else case.label) for case in figure.cases]
+    panels = [make_measure_panel(figure, results, name) for name in figure.measures]
+    plot_method_comparison(panels, positions, labels, figure.varied, figure.title, path)
 
 
-def make_measure_panel(figure: StudySpec, facts: JsonDict, name: Measure) -> Panel:
-    """One measure of all methods over all cases."""
-    cases = facts["cases"]
+def make_measure_panel(figure: StudySpec, results: JsonDict, name: Measure) -> Panel:
+    """Return the panel of one measure of all methods over all cases."""
+    cases = results["cases"]
     key = TIME_TO_EXPERT_KEYS["steps"]
     apart = np.array([case.apart for case in figure.cases])
-    found = []
+    series = []
     for number, label in enumerate(figure.methods):
         methods = [case["methods"][number] for case in cases]
         if name == "final":
             columns = [[method[end] for method in methods] for end in ("iqm", "low", "high")]
-            trials = [[trial[facts["measure"]] for trial in method["trials"]] for method in methods]
+            trials = [[trial[results["measure"]] for trial in method["trials"]] for method in methods]
         else:
             columns = [[fill_never(method[key][end]) for method in methods] for end in ("median", "low", "high")]
             trials = [[fill_never(trial[key]) for trial in method["trials"]] for method in methods]
         value, low, high = map(np.array, columns)
-        found.append(Series(label, value, low, high, np.array(trials), dotted=not methods[0]["imitates"]))
-    lines = {said: np.array([line(case) for case in figure.cases]) for said, line in figure.lines.get(name, {}).items()}
+        series.append(Series(label, value, low, high, np.array(trials), dotted=not methods[0]["imitates"]))
+    lines = {
+        title: np.array([line(case) for case in figure.cases]) for title, line in figure.lines.get(name, {}).items()
+    }
     if name == "final":
-        level = 1.0 if facts["measure"] == "ratio" else 0.0
+        level = 1.0 if results["measure"] == "ratio" else 0.0
         expert = {EXPERT_LABEL: np.full(len(cases), level)}
-        said = "return / expert's" if level else "return above the expert's"
-        return Panel(f"{said}, fresh episodes", found, lines=expert | lines, apart=apart)
-    most = [
+        quantity = "return / expert's" if level else "return above the expert's"
+        return Panel(f"{quantity}, fresh episodes", series, lines=expert | lines, apart=apart)
+    limits = [
         max(map(get_step_limit, (trial for method in case["methods"] for trial in method["trials"]))) for case in cases
     ]
     drawn = [
         replace(
-            one,
-            value=clamp_to_one(one.value),
-            low=clamp_to_one(one.low),
-            high=clamp_to_one(one.high),
-            trials=clamp_to_one(one.trials),
+            entry,
+            value=clamp_to_one(entry.value),
+            low=clamp_to_one(entry.low),
+            high=clamp_to_one(entry.high),
+            trials=clamp_to_one(entry.trials),
         )
-        for one in found
+        for entry in series
     ]
     return Panel(
         "simulator steps until the expert is reached",
         drawn,
         log=True,
-        limit=np.array(most, float),
+        limit=np.array(limits, float),
         lines=lines,
         apart=apart,
     )
 
 
 def get_step_limit(trial: JsonDict) -> float:
-    """How many simulator steps a trial may take, or as many as it did."""
+    """Return a trial's budget of simulator steps, or without one the steps that it took."""
     return float(trial["budget"] or trial["simulator_steps"]) or 1.0
 
 
 def fill_never(value: float | None) -> float:
+    """Return the value, with `NEVER` instead of None."""
     return NEVER if value is None else value
 
 
 def clamp_to_one(values: Array) -> Array:
-    """On a logarithmic axis, what took nothing is drawn as 1."""
+    """Return the values, at least 1 each, for a logarithmic axis."""
     return np.maximum(values, 1.0)
 
 
-def render_page(figure: StudySpec, facts: JsonDict) -> list[str]:
-    """Question, figure, answer and table, in Markdown."""
-    quick = " in short" if "--quick" in facts["command"] else ""
+def render_page(figure: StudySpec, results: JsonDict) -> list[str]:
+    """Return question, figure, answer and table, in Markdown."""
+    quick = " in short" if "--quick" in results["command"] else ""
     return [
         f"# {figure.title}{quick}",
         f"*{figure.question}*",
         f"![{figure.title}]({figure.name}.png)",
-        facts["answer"],
-        *figure.render_remarks(facts),
+        results["answer"],
+        *figure.render_remarks(results),
         *figure.notes,
-        describe_table(figure, facts),
+        describe_table(figure, results),
         format_markdown_table(
-            " | ".join(HEADER), [format_row(facts, case, method) for case, method in list_case_methods(facts)]
+            " | ".join(HEADER), [format_row(results, case, method) for case, method in list_case_methods(results)]
         ),
     ]
 
@@ -111,28 +114,28 @@ HEADER = (
 )
 
 
-def describe_table(figure: StudySpec, facts: JsonDict) -> str:
-    """The words above the table."""
-    trials = len(facts["cases"][0]["methods"][0]["trials"])
-    what = "return over the expert's" if facts["measure"] == "ratio" else "return less the expert's"
-    shown = ", and is a triangle at the budget in the figure" if "steps" in figure.measures else ""
+def describe_table(figure: StudySpec, results: JsonDict) -> str:
+    """Return the paragraph above the table."""
+    trials = len(results["cases"][0]["methods"][0]["trials"])
+    quantity = "return over the expert's" if results["measure"] == "ratio" else "return less the expert's"
+    marker = ", and is a triangle at the budget in the figure" if "steps" in figure.measures else ""
     return (
-        f"Each number is over {trials} trials (the same seeds for all methods): the {what} of the policy chosen on "
+        f"Each number is over {trials} trials (the same seeds for all methods): the {quantity} of the policy chosen on "
         "validation, on fresh episodes, as interquartile mean with its own bootstrap interval; the mean difference to "
         "the first method over the same seeds with its own by Student's t; and the median of the simulator steps "
         "(start, roll-ins and oracle; validation is apart) after which a policy first had "
-        f"{describe_expert_threshold(figure, facts['cases'])} on validation. "
-        f"A trial that never did counts as later than all that did{shown}."
+        f"{describe_expert_threshold(figure, results['cases'])} on validation. "
+        f"A trial that never did counts as later than all that did{marker}."
     )
 
 
-def list_case_methods(facts: JsonDict) -> list[tuple[JsonDict, JsonDict]]:
-    """Every method in every case."""
-    return [(case, method) for case in facts["cases"] for method in case["methods"]]
+def list_case_methods(results: JsonDict) -> list[tuple[JsonDict, JsonDict]]:
+    """Return each method in each case."""
+    return [(case, method) for case in results["cases"] for method in case["methods"]]
 
 
-def format_row(facts: JsonDict, case: JsonDict, method: JsonDict) -> list[str]:
-    """One line of the table."""
+def format_row(results: JsonDict, case: JsonDict, method: JsonDict) -> list[str]:
+    """Return one line of the table."""
     to_first = method["to_first"]
     steps = method["steps_to_expert"]
     is_first = method["label"] == case["methods"][0]["label"]
@@ -150,24 +153,25 @@ def format_row(facts: JsonDict, case: JsonDict, method: JsonDict) -> list[str]:
 
 
 def format_steps(value: float | None) -> str:
+    """Format a number of steps, or None as "never"."""
     return "never" if value is None else f"{value:,.0f}"
 
 
-def make_table(figure: StudySpec, facts: JsonDict, folder: Path) -> Table:
-    """The same, to print."""
+def make_table(figure: StudySpec, results: JsonDict, folder: Path) -> Table:
+    """Return the table for the console."""
     names = ("case", "label", "iqm", "interval", "to first", "reached", "steps", "steps interval")
     lines = [
-        dict(zip(names, format_row(facts, case, method), strict=True)) for case, method in list_case_methods(facts)
+        dict(zip(names, format_row(results, case, method), strict=True)) for case, method in list_case_methods(results)
     ]
     rows = [
         method | {"case": case["label"], "shown": line}
-        for (case, method), line in zip(list_case_methods(facts), lines, strict=True)
+        for (case, method), line in zip(list_case_methods(results), lines, strict=True)
     ]
     columns = {name: make_shown_column(name) for name in names if name not in ("interval", "steps interval")}
-    closing = f"{facts['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
+    closing = f"{results['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
     return Table(rows, columns, closing, figure.question)
 
 
 def make_shown_column(name: str) -> Callable[[JsonDict], str]:
-    """A column of what a line says."""
+    """Return a column of the formatted cells."""
     return lambda row: make_text_column(name)(row["shown"])

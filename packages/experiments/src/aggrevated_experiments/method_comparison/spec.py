@@ -1,4 +1,4 @@
-"""What a study of methods side by side is asked to do: cases, methods, and how policies are compared."""
+"""Specification of a method comparison: cases, methods, and how policies are compared."""
 
 from __future__ import annotations
 
@@ -20,55 +20,81 @@ Measure = Literal["final", "steps"]
 
 @dataclass(frozen=True)
 class Case:
-    """One place on the axis: what is set there for all methods."""
+    """One position on the axis, with its settings for all methods.
+
+    Attributes:
+        x: position on the axis.
+        label: name in tables and of the folder of its runs, such as "L = 5"; unique within a study.
+        settings: settings of this case.
+        tick: text on the axis; empty for x.
+        apart: draw no line to this case.
+    """
 
     x: float
-    label: str  # "L = 5"; also the name of the folder of its runs, so that no two cases may share one
+    label: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    tick: str = ""  # what the axis says there; if nothing, x
-    apart: bool = False  # not one in the row of the others: no line leads there
+    tick: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True)
 class StudySpec(Figure):
-    """All methods in all cases, five trials each. Cases and methods are named, and the first method is compared to."""
+    """All methods in all cases, with the same seeds; other methods are compared with the first.
+
+    Attributes:
+        name: name of the study and of its files.
+        title: title of page and figure.
+        question: one sentence with a question mark.
+        task: the task of all cases.
+        varied: label of the axis.
+        cases: the cases, in the order of the axis.
+        methods: the methods, by their names in the legend.
+        settings: settings of all methods and cases, such as the budget.
+        trials: trials of each method in each case.
+        measures: the panels of the figure.
+        tells: the parts of the answer.
+        within: tolerance, as ratio or gain, for having reached the expert.
+        log_x: whether the axis is logarithmic.
+        lines: lines of theory by measure and label.
+        notes: further paragraphs of the page.
+    """
 
     name: str
     title: str
-    question: str  # one sentence, with a question mark
+    question: str
     task: Task
-    varied: str  # of the axis
+    varied: str
     cases: tuple[Case, ...]
-    methods: Mapping[str, FigureRow]  # by what the legend calls them
-    settings: Mapping[str, Any] = field(default_factory=dict)  # common to all, such as the budget
+    methods: Mapping[str, FigureRow]
+    settings: Mapping[str, Any] = field(default_factory=dict)
     trials: int = 5
     measures: tuple[Measure, ...] = ("final", "steps")
-    tells: tuple[Literal["reached", "difference"], ...] = ("reached",)  # what the answer is made of
-    within: float = 0.0  # of the expert, in ratios or in gains: what counts as having reached it
+    tells: tuple[Literal["reached", "difference"], ...] = ("reached",)
+    within: float = 0.0
     log_x: bool = False
-    lines: Mapping[Measure, Mapping[str, Callable[[Case], float]]] = field(default_factory=dict)  # of theory
-    notes: tuple[str, ...] = ()  # further paragraphs of its page
+    lines: Mapping[Measure, Mapping[str, Callable[[Case], float]]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def list_rows(self, request: Request) -> Sequence[FigureRow]:
-        """Those of all cases, one case after the other."""
+        """Return the rows of all cases, case by case."""
         return [row for _ in self.cases for row in self.methods.values()]
 
     def make_config(self, case: Case, row: FigureRow, quick: bool) -> Config:
-        """The settings of a row in a case; `quick`: with a fifth of what it may spend."""
-        given = {"update": row.update, "policy": row.policy, "start": row.start}
-        given |= {**self.settings, **case.settings, **row.settings}
-        config = resolve_config(self.task, row.method, **given)
+        """Return the config of a row in a case; `quick` divides all limits by five."""
+        settings = {"update": row.update, "policy": row.policy, "start": row.start}
+        settings |= {**self.settings, **case.settings, **row.settings}
+        config = resolve_config(self.task, row.method, **settings)
         if not quick:
             return config
-        least = {"iterations": config.loop.known_iterations} | config.loop.limits
-        fewer = {name: max(1, most // 5) for name, most in least.items() if most}
-        return resolve_config(self.task, row.method, **given | fewer)
+        limits = {"iterations": config.loop.known_iterations} | config.loop.limits
+        quick_limits = {name: max(1, limit // 5) for name, limit in limits.items() if limit}
+        return resolve_config(self.task, row.method, **settings | quick_limits)
 
     def make_first_config(self) -> Config:
         return self.make_config(self.cases[0], next(iter(self.methods.values())), quick=False)
 
     def create_runs(self, request: Request) -> list[list[Run]]:
-        """Those of all methods in all cases, in folders by their labels."""
+        """Return the runs of all methods in all cases, in folders named by their labels."""
         groups = []
         seeds = range(self.count_trials(request))
         for case in self.cases:
@@ -79,18 +105,18 @@ class StudySpec(Figure):
         return groups
 
     def compute_final_scores(self, group: TrialGroup) -> Array:
-        """[trials]: how good the chosen policies are beside their expert, on fresh episodes."""
+        """Return the test score of each trial's best policy relative to its expert, [trials]."""
         return compute_relative_to_expert(group)
 
     def get_measure_name(self, group: TrialGroup) -> str:
-        """What `final` is: a ratio, or a gain."""
+        """Return the kind of the final score: "ratio" or "gain"."""
         return describe_compared_quantity(group)
 
-    def render_remarks(self, facts: JsonDict) -> list[str]:
-        """What its page says besides, below the answer."""
+    def render_remarks(self, results: JsonDict) -> list[str]:
+        """Return further paragraphs below the answer."""
         return []
 
 
 def to_label_folder_name(label: str) -> str:
-    """A label as the name of a folder."""
+    """Return a label as the name of a folder."""
     return to_file_name(label).strip("-")

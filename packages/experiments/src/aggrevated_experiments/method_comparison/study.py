@@ -1,6 +1,6 @@
-"""Methods side by side over something that is varied, at equal budgets: a figure, its numbers and its answer in words.
+"""Comparison of methods at equal budgets over a varied setting: figure, numbers and an answer in words.
 
-A trial that never reached the expert is a number, too: it is counted as later than all that were measured, and shown.
+A trial that never reached the expert counts as later than all that did, and is drawn in the figure.
 """
 
 from __future__ import annotations
@@ -24,26 +24,28 @@ class MethodStudy(StudySpec):
     """A study that writes its numbers, figure and page."""
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        """NAME.json, .png, .svg and .md."""
-        facts = self.to_dict(groups, request)
-        plot_study(self, facts, folder / self.name)
-        write_page(folder, self.name, facts, render_page(self, facts))
-        return make_table(self, facts, folder)
+        """Write NAME.json, .png, .svg and .md, and return the table."""
+        results = self.to_dict(groups, request)
+        plot_study(self, results, folder / self.name)
+        write_page(folder, self.name, results, render_page(self, results))
+        return make_table(self, results, folder)
 
     def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        """All numbers, and the answer that follows from them."""
-        many = len(self.methods)
-        found = []
+        """Return all numbers, and the answer that follows from them."""
+        n_methods = len(self.methods)
+        cases = []
         for number, case in enumerate(self.cases):
-            beside = groups[number * many : (number + 1) * many]
-            first = self.compute_final_scores(beside[0])
-            named = zip(self.methods.items(), beside, strict=True)
+            case_groups = groups[number * n_methods : (number + 1) * n_methods]
+            first = self.compute_final_scores(case_groups[0])
+            named = zip(self.methods.items(), case_groups, strict=True)
             methods = [summarize_method(self, label, row, group, first) for (label, row), group in named]
-            plain = {name: list(value) if isinstance(value, tuple) else value for name, value in case.settings.items()}
-            found.append({"x": case.x, "label": case.label, "settings": plain, "methods": methods})
-        used = [(case.label, label) for case in self.cases for label in self.methods]
+            case_settings = {
+                name: list(value) if isinstance(value, tuple) else value for name, value in case.settings.items()
+            }
+            cases.append({"x": case.x, "label": case.label, "settings": case_settings, "methods": methods})
+        labels = [(case.label, label) for case in self.cases for label in self.methods]
         settings: JsonDict = {case.label: {} for case in self.cases}
-        for (case_label, label), group in zip(used, groups, strict=True):
+        for (case_label, label), group in zip(labels, groups, strict=True):
             settings[case_label][label] = group.runs[0].config.to_dict()
         return {
             "command": request.format_command(self),
@@ -51,11 +53,11 @@ class MethodStudy(StudySpec):
             "seeds": [run.config.loop.seed for run in groups[0].runs],
             "title": self.title,
             "question": self.question,
-            "answer": describe_answer(self, found),
+            "answer": describe_answer(self, cases),
             "measure": self.get_measure_name(groups[0]),
             "within": self.within,
             "varied": self.varied,
-            "cases": found,
+            "cases": cases,
             "settings": settings,
             "short": fingerprint_short_run(self),
         }

@@ -1,4 +1,4 @@
-"""The parsers of the paper's Table 1 side by side, on generated pages and on real ink, their curves and tuning."""
+"""The parsers of the paper's Table 1, on generated pages and on real ink, with their curves and tuning."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +82,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class ScoreFigure(Figure):
-    """UAS of every row, over the trials."""
+    """UAS of every row over the trials."""
 
     name: str
     title: str
@@ -91,22 +91,22 @@ class ScoreFigure(Figure):
     trials: int = TASK.trials
 
     def evaluate_group(self, group: TrialGroup, request: Request) -> list[Result]:
-        """The results of its trials."""
+        """Return the results of the group's trials."""
         return group.results
 
     def make_extra_facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        """What else is kept."""
+        """Return further entries of the JSON."""
         return {}
 
-    def render_sections(self, facts: JsonDict) -> list[str]:
-        """What else its page says."""
+    def render_sections(self, results: JsonDict) -> list[str]:
+        """Return further paragraphs of the page."""
         return list(self.notes)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        """Write NAME.json, .png, .svg and .md, and give the table."""
+        """Write NAME.json, .png, .svg and .md, and return the table."""
         rows = self.list_rows(request)
         groups = [replace(group, results=self.evaluate_group(group, request)) for group in assign_labels(groups, rows)]
-        facts: JsonDict = {
+        results: JsonDict = {
             "command": request.format_command(self),
             "versions": get_package_versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
@@ -118,17 +118,17 @@ class ScoreFigure(Figure):
         } | self.make_extra_facts(groups, request)
         path = folder / self.name
         plot_scores(
-            facts["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path
+            results["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path
         )
-        numbers = format_markdown_table(HEADER, [format_row(row) for row in facts["table"]])
-        parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.render_sections(facts)]
-        write_page(folder, self.name, facts, parts)
-        return Table(facts["table"], COLUMNS, f"figure: {path}.png and .svg")
+        numbers = format_markdown_table(HEADER, [format_row(row) for row in results["table"]])
+        parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.render_sections(results)]
+        write_page(folder, self.name, results, parts)
+        return Table(results["table"], COLUMNS, f"figure: {path}.png and .svg")
 
 
 @dataclass(frozen=True)
 class Table1(ScoreFigure):
-    """The paper's rows and others with the same pages, the same start and the same help; each trial on other pages."""
+    """The paper's rows and others with the same pages, start and settings; each trial has its own pages."""
 
     name: str = "table1"
     title: str = "Table 1 of the paper, on generated pages"
@@ -147,7 +147,7 @@ class Table1(ScoreFigure):
         return create_runs_on_own_pages(self, request)
 
     def make_extra_facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        """Comparisons, curves, every setting tried, and a short trial to make again."""
+        """Return comparisons, curves, tried settings and a reproducible short run."""
         return {
             "comparisons": compare_groups(groups),
             "curves": [summarize_curves(group) for group in groups],
@@ -157,25 +157,25 @@ class Table1(ScoreFigure):
             "short": fingerprint_short_run(self),
         }
 
-    def render_sections(self, facts: JsonDict) -> list[str]:
-        found = facts["comparisons"]
+    def render_sections(self, results: JsonDict) -> list[str]:
+        comparisons = results["comparisons"]
         return [
             *self.notes,
-            *([TUNING_NOTE] if facts["tuning"] else []),
+            *([TUNING_NOTE] if results["tuning"] else []),
             "## What the cost is worth",
-            describe_comparisons(found),
-            *render_comparisons(found),
+            describe_comparisons(comparisons),
+            *render_comparisons(comparisons),
         ]
 
 
 def create_tunings(figure: Figure, request: Request) -> list[RowTuning]:
-    """What is tried before; nothing in a quick one."""
+    """Return the tuning of each tuned row; none for quick figures."""
     folder = figure.choose_folder(request) / "tuning"
     return [] if request.quick else [RowTuning.create(figure.task, row, changes, folder) for row, changes in TUNING]
 
 
 def create_runs_on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
-    """The runs of its rows, with what was found to be best for them: trial i has seed i, and pages of that seed."""
+    """Return the runs of the tuned rows: trial i has seed i, and pages drawn from that seed."""
     tuned = create_tunings(figure, request)
     groups = []
     for row in figure.list_rows(request):
@@ -193,15 +193,16 @@ def create_runs_on_own_pages(figure: Figure, request: Request) -> list[list[Run]
 
 
 def assign_labels(groups: Sequence[TrialGroup], rows: Sequence[FigureRow]) -> list[TrialGroup]:
-    """With labels that say what differs: all have a start, and those that can have one a critic."""
-    said = [f", {row.label_suffix}" if row.label_suffix else "" for row in rows]
+    """Return the groups with labels that say in what they differ."""
+    suffixes = [f", {row.label_suffix}" if row.label_suffix else "" for row in rows]
     return [
-        replace(group, label=format_config_label(group.runs[0].config) + more)
-        for group, more in zip(groups, said, strict=True)
+        replace(group, label=format_config_label(group.runs[0].config) + suffix)
+        for group, suffix in zip(groups, suffixes, strict=True)
     ]
 
 
 def format_config_label(config: Config) -> str:
+    """Return method, update and policy, with "from scratch" and "real ink" where they apply."""
     scratch = ", from scratch" if config.start.name == "random" and config.policy.name != "kernel-svm" else ""
     ink = ", real ink" if isinstance(config.problem, AlgebraProblemSettings) and config.problem.crohme else ""
     return f"{config.method_spec.title}, {config.update.name}, {config.policy.name}{scratch}{ink}"
@@ -209,7 +210,7 @@ def format_config_label(config: Config) -> str:
 
 @dataclass(frozen=True)
 class RealInk(ScoreFigure):
-    """Parsers that learned from real ink, on the ink of other writers."""
+    """Parsers that learned from real ink, tested on the ink of other writers."""
 
     name: str = "real-ink"
     title: str = "Real ink: CROHME's core expressions by other writers"
@@ -218,15 +219,19 @@ class RealInk(ScoreFigure):
     needs: ClassVar[tuple[str, ...]] = ("crohme",)
 
     def list_rows(self, request: Request) -> Sequence[FigureRow]:
-        """The rows from real ink, and the first from generated ink only."""
+        """Return the rows with real ink, and the first row again with generated ink only.
+
+        Raises:
+            UsageError: the folder lacks train/ or dev/.
+        """
         folder = request.crohme
         if folder is None or not all((folder / part).is_dir() for part in ("train", "dev")):
-            raise UsageError(f"{folder} has no train/ and dev/; give the folder that has both")
+            raise UsageError(f"{folder} needs the folders train/ and dev/: pass the folder of CROHME that has both")
         real = {"crohme": str(folder.resolve())}
         return [*(replace(row, settings={**row.settings, **real}) for row in REAL_INK), REAL_INK[0]]
 
     def make_first_config(self) -> Config:
-        """The row from generated ink only, which can be made again where there is no real ink."""
+        """Return the config of the row with generated ink only, which needs no data."""
         return make_row_config(self.task, REAL_INK[0], quick=False)
 
     def evaluate_group(self, group: TrialGroup, request: Request) -> list[Result]:
@@ -236,8 +241,8 @@ class RealInk(ScoreFigure):
     def make_extra_facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         return {"comparisons": compare_groups(groups), "short": fingerprint_short_run(self)}
 
-    def render_sections(self, facts: JsonDict) -> list[str]:
-        return [*self.notes, *render_comparisons(facts["comparisons"])]
+    def render_sections(self, results: JsonDict) -> list[str]:
+        return [*self.notes, *render_comparisons(results["comparisons"])]
 
 
 @dataclass(frozen=True)
@@ -261,9 +266,11 @@ class ParsingCurves(Figure):
         plot_validation_and_test_curves(
             [[make_uas_curve(group, of) for group in groups] for of in (get_validation_uas, get_test_uas)], path
         )
-        facts = [summarize_curves(group) for group in groups]
-        write_json(folder / f"{self.name}.json", add_digest({"command": request.format_command(self), "curves": facts}))
-        return Table(facts, closing=f"figure: {path}.png and .svg")
+        results = [summarize_curves(group) for group in groups]
+        write_json(
+            folder / f"{self.name}.json", add_digest({"command": request.format_command(self), "curves": results})
+        )
+        return Table(results, closing=f"figure: {path}.png and .svg")
 
 
 FIGURES = (Table1(), ParsingCurves(), RealInk())

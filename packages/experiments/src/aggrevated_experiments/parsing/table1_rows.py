@@ -1,4 +1,4 @@
-"""The rows of Table 1: scores of a group of trials, paired differences, curves, and baselines without learning."""
+"""Rows of Table 1: scores of a group of trials, paired differences, curves, and untrained baselines."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ COMPARISON_HEADER = "method | against | difference | 95 % interval | above in | 
 
 
 def summarize_row(group: TrialGroup, row: FigureRow) -> JsonDict:
-    """Of a method: test UAS over the trials with its interval, and what the paper reports."""
+    """Return a method's test UAS over the trials with its interval, and the paper's number."""
     config = group.runs[0].config
     iterations = group.results[0].iterations
     scores = [result.more for result in group.results]
@@ -55,18 +55,18 @@ def summarize_row(group: TrialGroup, row: FigureRow) -> JsonDict:
 
 
 def is_start_best(result: Result) -> bool:
-    """Whether no policy that was learned did better on validation than the one to begin with, which was chosen then."""
+    """Return whether no learned policy exceeded the initial one on validation."""
     return result.best_return <= result.initial_return
 
 
 def count_pages_seen(config: Config, iterations: int) -> int:
-    """The pages that were learned from, those of a supervised start among them."""
+    """Return the number of pages learned from, those of a supervised start included."""
     started = config.start.demonstrations if isinstance(config.start, SupervisedStartSettings) else 0
     return started + iterations * config.loop.trajectories
 
 
 def compare_groups(groups: Sequence[TrialGroup]) -> list[JsonDict]:
-    """AggreVaTeD against all others with the same policy, start and pages; its updates against each other."""
+    """Compare AggreVaTeD with all others on the same policy, start and pages, and its updates pairwise."""
     pairs = [
         (one, other) for one in groups for other in groups if is_comparable(*(g.runs[0].config for g in (one, other)))
     ]
@@ -74,7 +74,10 @@ def compare_groups(groups: Sequence[TrialGroup]) -> list[JsonDict]:
 
 
 def is_comparable(one: Config, other: Config) -> bool:
-    """Reinforcement learning is for who makes the same steps; the regular update is what others are compared to."""
+    """Return whether two configs are compared.
+
+    Reinforcement learning is compared with the same update only, and other updates with the regular one.
+    """
     same = (one.policy.name, one.start.name, one.problem) == (other.policy.name, other.start.name, other.problem)
     if one.method != "aggrevated" or not same:
         return False
@@ -86,7 +89,7 @@ def is_comparable(one: Config, other: Config) -> bool:
 
 
 def compare_pair(one: TrialGroup, other: TrialGroup) -> JsonDict:
-    """The differences of UAS, trial by trial: on the same pages, with the same seed."""
+    """Return the differences of UAS trial by trial: same pages, same seed."""
     a, b = (np.array([result.more["uas_micro"] for result in group.results]) for group in (one, other))
     return {
         "label": one.label,
@@ -99,11 +102,11 @@ def compare_pair(one: TrialGroup, other: TrialGroup) -> JsonDict:
     }
 
 
-def describe_comparisons(found: Sequence[JsonDict]) -> str:
-    """How many comparisons with other methods came out which way."""
-    others = [one for one in found if not one["against"].startswith("AggreVaTeD")]
-    above = sum(one["difference_low"] > 0 for one in others)
-    below = sum(one["difference_high"] < 0 for one in others)
+def describe_comparisons(comparisons: Sequence[JsonDict]) -> str:
+    """Return how many comparisons with other methods have an interval above, below or around 0."""
+    others = [comparison for comparison in comparisons if not comparison["against"].startswith("AggreVaTeD")]
+    above = sum(comparison["difference_low"] > 0 for comparison in others)
+    below = sum(comparison["difference_high"] < 0 for comparison in others)
     return (
         f"Of {len(others)} comparisons of AggreVaTeD with other methods from the same start, {above} have an interval "
         f"above 0, {below} one below 0, and {len(others) - above - below} one with 0 in it. "
@@ -111,88 +114,103 @@ def describe_comparisons(found: Sequence[JsonDict]) -> str:
     )
 
 
-def describe_comparisons_by_method(found: Sequence[JsonDict]) -> str:
-    """The same for each of the other methods."""
-    methods = [one["against"].split(",")[0] for one in found]
+def describe_comparisons_by_method(comparisons: Sequence[JsonDict]) -> str:
+    """Return how many comparisons with each other method have an interval above or below 0."""
+    methods = [comparison["against"].split(",")[0] for comparison in comparisons]
     sentences = []
     for name in dict.fromkeys(methods):
-        own = [one for one, method in zip(found, methods, strict=True) if method == name]
-        above = sum(one["difference_low"] > 0 for one in own)
-        below = sum(one["difference_high"] < 0 for one in own)
-        sentences.append(f"Against {name}: of {len(own)}, {above} above 0 and {below} below.")
+        of_method = [comparison for comparison, method in zip(comparisons, methods, strict=True) if method == name]
+        above = sum(comparison["difference_low"] > 0 for comparison in of_method)
+        below = sum(comparison["difference_high"] < 0 for comparison in of_method)
+        sentences.append(f"Against {name}: of {len(of_method)}, {above} above 0 and {below} below.")
     return " ".join(sentences)
 
 
-def render_comparisons(found: Sequence[JsonDict]) -> list[str]:
-    """The comparisons as a table, and how it is to be read; nothing of none."""
+def render_comparisons(comparisons: Sequence[JsonDict]) -> list[str]:
+    """Return the comparisons as a table with a note on how to read it; [] without comparisons."""
     return (
-        [format_markdown_table(COMPARISON_HEADER, [format_comparison_row(one) for one in found]), PAIRED_NOTE]
-        if found
+        [
+            format_markdown_table(COMPARISON_HEADER, [format_comparison_row(comparison) for comparison in comparisons]),
+            PAIRED_NOTE,
+        ]
+        if comparisons
         else []
     )
 
 
-def format_comparison_row(one: JsonDict) -> list[str]:
-    """One line of the differences."""
-    interval = f"{one['difference_low']:+.3f} to {one['difference_high']:+.3f}"
-    often = f"{one['above']} of {one['trials']}"
-    return [one["label"], one["against"], f"**{one['difference']:+.3f}**", interval, often, f"{one['improvement']:.2f}"]
+def format_comparison_row(comparison: JsonDict) -> list[str]:
+    """Return one line of the table of comparisons."""
+    interval = f"{comparison['difference_low']:+.3f} to {comparison['difference_high']:+.3f}"
+    wins = f"{comparison['above']} of {comparison['trials']}"
+    return [
+        comparison["label"],
+        comparison["against"],
+        f"**{comparison['difference']:+.3f}**",
+        interval,
+        wins,
+        f"{comparison['improvement']:.2f}",
+    ]
 
 
 def get_validation_uas(metrics: Metrics) -> float:
+    """Return the UAS on validation pages."""
     return metrics.current_return
 
 
 def get_test_uas(metrics: Metrics) -> float:
+    """Return the UAS on test pages."""
     return float(metrics.more["test_uas"])
 
 
 def make_uas_curve(group: TrialGroup, value: Callable[[Metrics], float]) -> Curve:
-    """A value of the policies that were validated, over the pages seen."""
+    """Return a UAS of the validated policies over the pages seen."""
     trials = [[metrics for metrics in run.metrics() if metrics.more] for run in group.runs]
     pages = np.array([count_pages_seen(group.runs[0].config, metrics.iteration) for metrics in trials[0]])
     return Curve(group.label, pages, np.array([[value(metrics) for metrics in trial] for trial in trials]))
 
 
 def summarize_curves(group: TrialGroup) -> JsonDict:
-    """The same for both kinds of pages, each trial, for JSON."""
+    """Return the validation and test curves of each trial, for JSON."""
     validation, test = (make_uas_curve(group, of) for of in (get_validation_uas, get_test_uas))
     both = {"validation_uas": validation.returns.tolist(), "test_uas": test.returns.tolist()}
     return {"label": group.label, "pages": validation.episodes.tolist(), **both}
 
 
 def compute_baselines(configs: Sequence[Config]) -> list[JsonDict]:
-    """What takes no learning, on the test pages of each trial: every head the next symbol, transitions at random."""
+    """Return UAS without learning on the test pages of all trials.
+
+    One baseline makes each head the next symbol, the other takes random transitions.
+    """
     parsers = [make_test_parser(config) for config in configs]
     real = any(isinstance(config.problem, AlgebraProblemSettings) and config.problem.crohme for config in configs)
-    following, chance = (
-        estimate(np.array([of(parser) for parser in parsers])).value
-        for of in (evaluate_next_symbol_baseline, evaluate_random_baseline)
+    next_symbol, random = (
+        estimate(np.array([evaluate(parser) for parser in parsers])).value
+        for evaluate in (evaluate_next_symbol_baseline, evaluate_random_baseline)
     )
     return [
-        {"label": "always the next head", "uas_micro": following, "paper": None},
-        {"label": "random transitions", "uas_micro": chance, "paper": None if real else 0.15},
+        {"label": "always the next head", "uas_micro": next_symbol, "paper": None},
+        {"label": "random transitions", "uas_micro": random, "paper": None if real else 0.15},
     ]
 
 
 def make_test_parser(config: Config) -> Parser:
-    """Of the test pages."""
-    world = config.problem
-    assert isinstance(world, AlgebraProblemSettings)
-    pages = world.split().test
+    """Return a parser of the test pages."""
+    problem = config.problem
+    assert isinstance(problem, AlgebraProblemSettings)
+    pages = problem.split().test
     return Parser(
-        Corpus.from_pages(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[world.transition_system]
+        Corpus.from_pages(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[problem.transition_system]
     )
 
 
 def to_public_dict(config: Config) -> JsonDict:
-    """The settings, without the place of data on this machine."""
+    """Return the settings without the path of data on this machine."""
     assert isinstance(config.problem, AlgebraProblemSettings)
     return config.with_settings(crohme=Path(config.problem.crohme).name).to_dict()
 
 
 def format_row(row: JsonDict) -> list[str]:
-    """One line of the page's table; what takes no learning has only its UAS."""
+    """Return one line of the page's table; baselines have only their UAS."""
     of_paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
     if "trials" not in row:
         return [row["label"], f"{row['uas_micro']:.3f}", *[""] * 7, of_paper]

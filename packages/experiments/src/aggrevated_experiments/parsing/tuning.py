@@ -1,4 +1,4 @@
-"""What is tried before Table 1 is made: settings of its rows on other pages, judged on validation pages only."""
+"""Tuning before Table 1: settings of its rows on other pages, scored on validation pages only."""
 
 from __future__ import annotations
 
@@ -15,40 +15,42 @@ from aggrevated.tasks import FigureRow, Task
 from aggrevated.training.run_folder import Run, create_or_open
 from aggrevated_experiments.figures import make_row_config, make_row_folder_name
 
-SEEDS = (100, 101)  # and data seeds: of no trial
+SEEDS = (100, 101)  # seeds and data seeds that no trial has
 
 
 @dataclass(frozen=True)
 class RowTuning:
-    """What is tried for one row: its settings as they are, and with changes."""
+    """The tuning runs of one row: its own settings, and changes of them."""
 
     row: FigureRow
-    changes: Sequence[Mapping[str, Any]]  # the first are none
-    runs: Sequence[Sequence[Run]]  # for each of them those of all seeds
+    changes: Sequence[Mapping[str, Any]]  # the first is empty
+    runs: Sequence[Sequence[Run]]  # by change, the runs of all seeds
 
     @classmethod
     def create(cls, task: Task, row: FigureRow, changes: Sequence[Mapping[str, Any]], folder: Path) -> RowTuning:
-        """The runs, with half of the iterations; those that are in the folder already are taken up where they are."""
+        """Return the tuning with half of the iterations; runs that exist in the folder are opened."""
         runs = []
         for i, changed in enumerate(changes):
             settings = {**row.settings, **changed}
             shorter = replace(row, settings=settings | {"iterations": settings["iterations"] // 2})
             config = make_row_config(task, shorter, quick=False)
-            own = folder / f"{make_row_folder_name(replace(row, settings={}))}-{i}"
-            runs.append([create_or_open(own / f"trial-{j}", config.with_settings(seed=j, data_seed=j)) for j in SEEDS])
+            change_folder = folder / f"{make_row_folder_name(replace(row, settings={}))}-{i}"
+            runs.append(
+                [create_or_open(change_folder / f"trial-{j}", config.with_settings(seed=j, data_seed=j)) for j in SEEDS]
+            )
         return cls(row, changes, runs)
 
     def read_scores(self) -> list[list[float]]:
-        """The best UAS on validation pages, of every change with every seed."""
+        """Return the best UAS on validation pages, by change and seed."""
         return [[read_best_return(run) for run in runs] for runs in self.runs]
 
     def choose_row(self) -> FigureRow:
-        """The row with the changes that did best on average; of equals the first."""
+        """Return the row with the best changes on average; the first of equal ones."""
         best = int(np.argmax([np.mean(scores) for scores in self.read_scores()]))
         return replace(self.row, settings={**self.row.settings, **self.changes[best]})
 
     def to_dict(self, label: str) -> JsonDict:
-        """All that was tried, on which seeds, and what came of it."""
+        """Return each tried change with its seeds and scores."""
         chosen = self.choose_row()
         tried = [
             {
@@ -62,7 +64,11 @@ class RowTuning:
 
 
 def read_best_return(run: Run) -> float:
-    """Of a run that has ended."""
+    """Return the best return of a run.
+
+    Raises:
+        DataError: the run has not ended.
+    """
     result = run.result()
     if result is None:
         raise DataError(f"{run.folder} has not ended; finish it with 'aggrevated resume {run.folder}'")
@@ -70,6 +76,6 @@ def read_best_return(run: Run) -> float:
 
 
 def count_pages(runs: Sequence[Run]) -> int:
-    """How many were learned from."""
+    """Return the number of pages learned from."""
     loop = runs[0].config.loop
     return loop.iterations * loop.trajectories

@@ -1,4 +1,4 @@
-"""The same learning curves over all that learning costs: episodes, simulator steps, questions, CPU seconds."""
+"""Learning curves over all costs of learning: episodes, simulator steps, queries, CPU seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LINE_STYLES = ("-", "--", "-.")
 
 @dataclass(frozen=True)
 class MethodCurves:
-    """All trials of one method: what each had spent whenever it was better, and what it earned then."""
+    """Cost curves of all trials of one method."""
 
     label: str
     trials: Sequence[Mapping[str, Sequence[float]]]
@@ -34,7 +34,16 @@ class MethodCurves:
 def plot_budgets(
     methods: Sequence[MethodCurves], expert: float, title: str, path: Path, validation: str, measured: str
 ) -> None:
-    """One figure of four panels; `validation` says what it took to choose policies; only the last axis has it."""
+    """Plot one panel per kind of cost into path.png and path.svg.
+
+    Args:
+        methods: the curves of each method.
+        expert: the expert's return.
+        title: title of the figure.
+        path: path of the figure without its ending.
+        validation: sentence on the cost of validation, which only the axis of CPU seconds includes.
+        measured: name of what the y axis shows.
+    """
     figure = Figure(figsize=(10.8, 8.4), layout="constrained")
     panels = figure.subplots(2, 2, sharey=True).ravel()
     figure.suptitle(f"{title}\n{validation}", fontsize=11)
@@ -51,30 +60,30 @@ def plot_budgets(
     save_figure(figure, path)
 
 
-def plot_method(panel: Axes, method: MethodCurves, name: str, colour: str, style: str) -> None:
-    """One method in one panel; nothing of one that has no such cost."""
-    most = max(trial[name][-1] for trial in method.trials)
-    if not most:
+def plot_method(panel: Axes, method: MethodCurves, name: str, color: str, style: str) -> None:
+    """Plot one method in one panel, unless it has no such cost."""
+    total = max(trial[name][-1] for trial in method.trials)
+    if not total:
         return
-    grid = make_grid(method, name, most)
+    grid = make_grid(method, name, total)
     values = np.array([resample_returns(grid, trial[name], trial["best_return"]) for trial in method.trials])
     width = 2.2 if method.label.startswith("AggreVaTeD") else 1.3
     line = ":" if method.dotted else style
-    panel.plot(grid, compute_interquartile_mean(values), line, color=colour, linewidth=width, label=method.label)
+    panel.plot(grid, compute_interquartile_mean(values), line, color=color, linewidth=width, label=method.label)
     if len(values) > 1:
         low, high = bootstrap_interval(values)
-        panel.fill_between(grid, low, high, color=colour, alpha=0.12, linewidth=0)
+        panel.fill_between(grid, low, high, color=color, alpha=0.12, linewidth=0)
 
 
-def make_grid(method: MethodCurves, name: str, most: float) -> Array:
-    """Where it is drawn: evenly over episodes, elsewhere from the first cost on, evenly in powers."""
+def make_grid(method: MethodCurves, name: str, total: float) -> Array:
+    """Return where the curve is drawn: evenly over episodes, else geometrically from the first cost on."""
     if name == "episodes":
-        return np.linspace(0.0, most, N_GRID_POINTS)
-    least = min(value for trial in method.trials for value in trial[name] if value > 0)
-    return np.geomspace(least, most, N_GRID_POINTS)
+        return np.linspace(0.0, total, N_GRID_POINTS)
+    first = min(value for trial in method.trials for value in trial[name] if value > 0)
+    return np.geomspace(first, total, N_GRID_POINTS)
 
 
 def resample_returns(grid: Array, costs: Sequence[float], returns: Sequence[float]) -> Array:
-    """The best return so far when so much had been spent; before the first policy was known, its own."""
-    places = np.searchsorted(np.array(costs), grid * (1 + 1e-12), side="right") - 1
-    return np.asarray(np.array(returns)[np.maximum(places, 0)])
+    """Return the best return so far at each cost; before the first policy is known, its return."""
+    indices = np.searchsorted(np.array(costs), grid * (1 + 1e-12), side="right") - 1
+    return np.asarray(np.array(returns)[np.maximum(indices, 0)])

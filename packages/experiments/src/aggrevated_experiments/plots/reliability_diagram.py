@@ -1,4 +1,4 @@
-"""Reliability diagrams: how often a policy is right, over how sure it was."""
+"""Reliability diagrams: how often a policy is right, over its confidence."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,21 +11,29 @@ from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_a
 def plot_reliability_diagram(
     groups: Mapping[str, tuple[Sequence[Sequence[float]], float]], title: str, path: Path, what: str = "arcs"
 ) -> None:
-    """A panel for each group of pages: bins of (sureness, share that is right, how many), and its calibration error.
+    """Plot a panel per group of pages into path.png and path.svg: share of right decisions over confidence.
 
-    What is calibrated lies on the dashed line; a dot's area is the number of arcs in its bin.
+    Calibrated policies are on the dashed line; a dot's area is proportional to the count of its bin.
+
+    Args:
+        groups: by title, the bins as (confidence, share that is right, count) and the calibration error.
+        title: title of the figure.
+        path: path of the figure without its ending.
+        what: name of the decisions.
     """
     figure = Figure(figsize=(4.6 * len(groups), 4.8), layout="constrained")
     figure.suptitle(title)
     panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
-    for axes, (name, (bins, error)), colour in zip(panels, groups.items(), COLORS, strict=False):
+    for axes, (name, (bins, error)), color in zip(panels, groups.items(), COLORS, strict=False):
         total = sum(count for _, _, count in bins)
         axes.plot([0, 1], [0, 1], "--", color=BOUND, linewidth=1.2)
-        axes.plot([sure for sure, _, _ in bins], [right for _, right, _ in bins], color=colour, linewidth=1.6)
-        for sure, right, count in bins:
-            axes.plot([sure], [right], "o", color=colour, alpha=0.75, markersize=4 + 22 * (count / total) ** 0.5)
-        said = f"{name}\n{total:,.0f} {what}, expected calibration error {error:.3f}"
-        style_axes(axes, xlabel=f"how sure of the {what}", title=said)
+        axes.plot(
+            [confidence for confidence, _, _ in bins], [right for _, right, _ in bins], color=color, linewidth=1.6
+        )
+        for confidence, right, count in bins:
+            axes.plot([confidence], [right], "o", color=color, alpha=0.75, markersize=4 + 22 * (count / total) ** 0.5)
+        panel_title = f"{name}\n{total:,.0f} {what}, expected calibration error {error:.3f}"
+        style_axes(axes, xlabel=f"how sure of the {what}", title=panel_title)
         axes.set(xlim=(-0.03, 1.05), ylim=(-0.03, 1.05))
     panels[0].set_ylabel("share that is right")
     save_figure(figure, path)

@@ -1,1 +1,1 @@
-"""Section 5 of the paper, runnable: regret on the tree and on general MDPs, one small file for each algorithm."""
+"""Experiments on Section 5 of the paper: regret on the tree and on general MDPs, one file per algorithm."""

@@ -1,4 +1,4 @@
-"""The four experiments of `aggrevated theory`: which algorithms on which instances, beside which bound."""
+"""The four experiments of `aggrevated theory`: algorithms, instances and bounds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ from aggrevated_experiments.theory.study import Growth, Regret, Study, TuningTri
 from aggrevated_experiments.theory.tuning import Tunable, choose_setting, list_plotted_settings, tune
 from aggrevated_experiments.theory.ucbvi import run_ucbvi
 
-# for Theorem special_upper: all depths from 2 on
+# random trees for Theorem special_upper, of all depths from 2 on
 RANDOM_TREES = 1000
 MAX_RANDOM_TREE_DEPTH = 16
-UCB1_BONUS = 0.25  # of its own, in the game
-STEP_FACTORS = (1.0, 10.0, 100.0, 1000.0)  # times the theorem's
-BONUS_FACTORS = (1.0, 0.3, 0.1, 0.03)  # times the theorem's, closer together: what is best lies between
-RATES = (0.03, 0.1, 0.3, 1.0)  # of Adam, and δ_KL: no theorem says any
+UCB1_BONUS = 0.25  # factor of UCB1's bonus in the game
+STEP_FACTORS = (1.0, 10.0, 100.0, 1000.0)  # times the theorem's step
+BONUS_FACTORS = (1.0, 0.3, 0.1, 0.03)  # times the theorem's bonus, closer together than steps
+RATES = (0.03, 0.1, 0.3, 1.0)  # Adam's learning rate and δ_KL, which no theorem gives
 
 
 def run_tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
-    """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
+    """Run Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
     leaves = 2 ** (depth - 1)
     gap = compute_hard_gap(depth, episodes)
     points = list_recorded_episodes(episodes)
     algorithms = make_hard_tree_tunables(depth, episodes, trials)
-    tried = [one for algorithm in algorithms for one in tune(algorithm, seed)]
+    tried = [trial for algorithm in algorithms for trial in tune(algorithm, seed)]
     leader = run_leader_on_hard_trees(depth, episodes, trials, seed)
     regrets = [*run_plotted_settings(algorithms, tried, seed), leader]
 
@@ -39,13 +39,13 @@ def run_tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
         return run_growth_settings(make_hard_tree_tunables(depth, episodes, trials), tried, seed)
 
     depths = [d for d in range(depth - 6, depth + 1, 2) if d >= 4]
-    fewer = [*list_halvings(episodes, least=2 * leaves), episodes]
-    in_n = {n: run_growth(depth, n) for n in fewer}
+    shorter = [*list_halvings(episodes, least=2 * leaves), episodes]
+    in_n = {n: run_growth(depth, n) for n in shorter}
     in_s = {2**d - 1: run_growth(d, episodes) for d in depths}
     last = {regret.label: float(regret.last.mean()) for regret in regrets}
     best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
     imitator = algorithms[-1].algorithm
-    bandit = choose_best_label(tried, [one.algorithm for one in algorithms[:-1]])
+    bandit = choose_best_label(tried, [algorithm.algorithm for algorithm in algorithms[:-1]])
     return Study(
         "tree",
         f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
@@ -67,7 +67,7 @@ def run_tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
 
 
 def make_hard_tree_tunables(depth: int, episodes: int, trials: int) -> list[Tunable]:
-    """Two bandits over leaves, and AggreVaTeD, on the instances with one good leaf."""
+    """Return two bandits over leaves, and AggreVaTeD, on the instances with one good leaf."""
 
     def make_trees(seed: int) -> tree.Trees:
         return tree.make_hard_trees(trials, depth, compute_hard_gap(depth, episodes), seed)
@@ -92,66 +92,71 @@ def make_hard_tree_tunables(depth: int, episodes: int, trials: int) -> list[Tuna
 
 
 def run_leader_on_hard_trees(depth: int, episodes: int, trials: int, seed: int) -> Regret:
-    """AggreVaTe, which has nothing to tune, on the same instances."""
+    """Return the regret of AggreVaTe, which has nothing to tune, on the same instances."""
     trees = tree.make_hard_trees(trials, depth, compute_hard_gap(depth, episodes), seed)
     return tree.run_follow_the_leader(trees, episodes, seed)[0]
 
 
 def run_plotted_settings(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
-    """Each algorithm as its theorem has it, and as it was tuned."""
+    """Return the regret of each algorithm with the theorem's setting and with the tuned one."""
     return [one.run_setting(seed, value) for one in algorithms for value in list_plotted_settings(one, tried)]
 
 
 def run_growth_settings(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
-    """Each as it was tuned, and those that imitate as their theorem has them, too."""
-    shown = []
-    for one in algorithms:
-        settings = list_plotted_settings(one, tried)
-        shown += [one.run_setting(seed, value) for value in (settings if one.what == "step ×" else settings[-1:])]
-    return shown
+    """Return the regret of each tuned algorithm, and of imitation with the theorem's setting."""
+    regrets = []
+    for algorithm in algorithms:
+        settings = list_plotted_settings(algorithm, tried)
+        regrets += [
+            algorithm.run_setting(seed, value) for value in (settings if algorithm.what == "step ×" else settings[-1:])
+        ]
+    return regrets
 
 
 def choose_best_label(tried: Sequence[TuningTrial], algorithms: Iterable[str]) -> str:
-    """The label of the one with the least regret in tuning, tuned."""
+    """Return the label of the tuned algorithm with the smallest regret in tuning."""
     return min((choose_setting(tried, algorithm) for algorithm in algorithms), key=lambda one: one.regret).label
 
 
 def make_comparison_pairs(rl: str, *imitators: str) -> tuple[tuple[str, str], ...]:
-    """Each of these and RL."""
+    """Return pairs of each imitator and the RL algorithm."""
     return tuple((imitator, rl) for imitator in dict.fromkeys(imitators))
 
 
 def compute_hard_gap(depth: int, episodes: int) -> float:
-    """½ √(L/N), and below 1/2: the order at which bandits are hardest."""
+    """Return ½ √(L/N), below 1/2: the order at which bandits are hardest."""
     return min(0.49, 0.5 * float(np.sqrt(2 ** (depth - 1) / episodes)))
 
 
 def summarize_random_trees(depth: int, seed: int) -> dict[str, Any]:
-    """Facts of Theorem special_upper on trees of all depths from 2 on: AggreVaTe needs at most K − 1 episodes."""
-    found = {d: run_leader_on_random_trees(d, seed) for d in range(2, max(depth, MAX_RANDOM_TREE_DEPTH) + 1)}
+    """Return numbers of Theorem special_upper on random trees: AggreVaTe needs at most K − 1 episodes."""
+    by_depth = {d: run_leader_on_random_trees(d, seed) for d in range(2, max(depth, MAX_RANDOM_TREE_DEPTH) + 1)}
     return {
         "random_trees": RANDOM_TREES,
-        "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
-        "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in found.items()),
-        "regret_on_random_trees": {str(d): round(mean, 4) for d, (_, mean) in found.items()},
-        "regret_per_level": fit_slope(np.array(list(found)), np.array([mean for _, mean in found.values()])),
+        "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in by_depth.items()},
+        "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in by_depth.items()),
+        "regret_on_random_trees": {str(d): round(mean, 4) for d, (_, mean) in by_depth.items()},
+        "regret_per_level": fit_slope(np.array(list(by_depth)), np.array([mean for _, mean in by_depth.values()])),
     }
 
 
 def run_leader_on_random_trees(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
-    """(the most episodes until AggreVaTe reaches the best leaf, its mean regret) on random trees and first policies."""
-    found = []
-    regret = []
+    """Return the largest number of episodes until AggreVaTe reaches the best leaf, and its mean regret.
+
+    Trees and first policies are random.
+    """
+    most_episodes = []
+    mean_regrets = []
     for part in range(RANDOM_TREES // batch):
         trees = tree.make_random_trees(batch, depth, seed + 1000 * part)
-        one, after = tree.run_follow_the_leader(trees, depth, seed + 1000 * part + 1)
-        found.append(after.max())
-        regret.append(one.curve[:, -1].mean())
-    return int(max(found)), float(np.mean(regret))
+        regret, episodes = tree.run_follow_the_leader(trees, depth, seed + 1000 * part + 1)
+        most_episodes.append(episodes.max())
+        mean_regrets.append(regret.curve[:, -1].mean())
+    return int(max(most_episodes)), float(np.mean(mean_regrets))
 
 
 def run_tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
-    """Theorem special_lower_noisy: Q̃ by roll-outs of π*, one good leaf, better by 1/4."""
+    """Run Theorem special_lower_noisy: Q̃ by roll-outs of π*, one good leaf, better by 1/4."""
     gap = 0.25
     points = list_recorded_episodes(episodes)
 
@@ -187,7 +192,7 @@ def run_tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, roll
 def run_mdp_study(
     states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int
 ) -> Study:
-    """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
+    """Run Theorem upper_bound on random MDPs, together with UCBVI, REINFORCE and TNPG."""
     points = list_recorded_episodes(episodes)
     largest = float(compute_optimal_q(*make_random_mdps(trials, states, actions, seed)[:2], horizon).max())
 
@@ -196,14 +201,14 @@ def run_mdp_study(
 
     exact, noisy = with_expert = make_imitators(states, episodes)
     without = make_rl_tunables(trials, states, actions, horizon, episodes)
-    tried = [one for algorithm in (*with_expert, *without) for one in tune(algorithm, seed)]
+    tried = [trial for algorithm in (*with_expert, *without) for trial in tune(algorithm, seed)]
     imitating = run_plotted_settings(with_expert, tried, seed)
     sizes = [s for s in (states // 4, states // 2) if s >= 2]
-    fewer = list_halvings(episodes, least=500, times=3)
-    in_n = {n: run_plotted_settings(make_imitators(states, n), tried, seed) for n in fewer} | {episodes: imitating}
+    shorter = list_halvings(episodes, least=500, times=3)
+    in_n = {n: run_plotted_settings(make_imitators(states, n), tried, seed) for n in shorter} | {episodes: imitating}
     in_s = {s: run_plotted_settings(make_imitators(s, episodes), tried, seed) for s in sizes} | {states: imitating}
     exact_bound = bounds.compute_upper_bound(horizon, largest, states, actions, points)
-    rl = choose_best_label(tried, [one.algorithm for one in without])
+    rl = choose_best_label(tried, [algorithm.algorithm for algorithm in without])
     settings = {"states": states, "actions": actions, "horizon": horizon, "episodes": episodes}
     return Study(
         "mdp",
@@ -228,7 +233,7 @@ def run_mdp_study(
 def make_expert_tunables(
     trials: int, states: int, actions: int, horizon: int, episodes: int, rollouts: int
 ) -> tuple[Tunable, Tunable]:
-    """AggreVaTeD with exact and with noisy Q*."""
+    """Return AggreVaTeD with exact and with noisy Q*."""
 
     def run_exact(seed: int, step: float) -> Regret:
         return finite_mdp.run_with_exact_q(make_random_mdps(trials, states, actions, seed), horizon, episodes, step)
@@ -246,7 +251,7 @@ def make_expert_tunables(
 
 
 def make_rl_tunables(trials: int, states: int, actions: int, horizon: int, episodes: int) -> list[Tunable]:
-    """Reinforcement learning on the same MDPs: UCBVI, REINFORCE and TNPG."""
+    """Return reinforcement learning on the same MDPs: UCBVI, REINFORCE and TNPG."""
 
     def run_optimist(seed: int, bonus: float) -> Regret:
         return run_ucbvi(make_random_mdps(trials, states, actions, seed), horizon, episodes, seed, bonus)
@@ -268,7 +273,7 @@ def make_rl_tunables(trials: int, states: int, actions: int, horizon: int, episo
 
 
 def run_lower_bound_study(states: int, actions: int, episodes: int, trials: int, seed: int) -> Study:
-    """Theorem lower_bound: H = 1, one good action in every state, better by ½√(S ln A / N)."""
+    """Run Theorem lower_bound: H = 1, one good action in each state, better by ½√(S ln A / N)."""
     points = list_recorded_episodes(episodes)
 
     def run_instances(states: int, episodes: int) -> list[Regret]:
@@ -301,28 +306,28 @@ def run_lower_bound_study(states: int, actions: int, episodes: int, trials: int,
 
 
 def make_ratio_entry(name: str, above: float, below: float) -> dict[str, float]:
-    """One entry, or none where there is nothing to divide by."""
+    """Return one entry with the ratio; {} if the denominator is not positive."""
     return {name: above / below} if below > 0 else {}
 
 
 def list_halvings(episodes: int, least: int, times: int = 4) -> list[int]:
-    """N/2^times … N/2, from `least` on."""
+    """Return N/2^times … N/2, from `least` on."""
     return [n for n in (episodes >> power for power in range(times, 0, -1)) if n >= least]
 
 
-def compute_growths(of: str, runs: Mapping[int, Iterable[Regret]]) -> list[Growth]:
-    """The regret at the end of each algorithm, over what was varied."""
+def compute_growths(quantity: str, runs: Mapping[int, Iterable[Regret]]) -> list[Growth]:
+    """Return each algorithm's regret at the end over the varied quantity."""
     x = np.array(list(runs), float)
     columns: dict[str, list[float]] = {}
     for regrets in runs.values():
         for regret in regrets:
             columns.setdefault(regret.label, []).append(float(regret.curve[:, -1].mean()))
-    return [Growth(of, label, x, np.array(y)) for label, y in columns.items() if len(y) > 1]
+    return [Growth(quantity, label, x, np.array(y)) for label, y in columns.items() if len(y) > 1]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the four: what runs it, and with what by default, on the command line and in the docs."""
+    """One experiment: its function, and its settings by default, in the docs and with --quick."""
 
     run: Callable[..., Study]
     defaults: Mapping[str, Any]
@@ -356,7 +361,7 @@ EXPERIMENTS = {
 
 @dataclass(frozen=True)
 class RegretRow:
-    """One algorithm of a study: its regret at N, with interval and spread over trials, and how it grows."""
+    """One algorithm of a study: its regret at N with interval and range over trials, and its growth."""
 
     algorithm: str
     regret: float
@@ -364,12 +369,12 @@ class RegretRow:
     high: float
     least: float
     most: float
-    exponent_n: float | None  # None where it was not fitted
+    exponent_n: float | None  # None without a fit
     exponent_s: float | None
 
 
 def make_regret_rows(study: Study) -> list[RegretRow]:
-    """A row for each algorithm."""
+    """Return a row for each algorithm."""
 
     def find_exponent(of: str, label: str) -> float | None:
         fits = [g.exponent for g in study.growths if g.quantity == of and g.label == label]

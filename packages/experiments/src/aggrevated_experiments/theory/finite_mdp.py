@@ -1,4 +1,4 @@
-"""AggreVaTeD with EG on general finite MDPs (Theorem upper_bound): a distribution π^{s,t} for every state and time."""
+"""AggreVaTeD with EG on finite MDPs (Theorem upper_bound): a distribution π^{s,t} per state and time."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -25,17 +25,25 @@ from aggrevated.updates.tabular_exponentiated import apply_exponentiated_step
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 Mdps = tuple[Array, Array, Array]  # transitions [trials, S, A, S], costs [trials, S, A], start [trials, S]
-Noise = Callable[[Array, Array, np.random.Generator], Array]  # from visited states [trials, H] to Q̃ [trials, H, A]
+Noise = Callable[
+    [Array, Array, np.random.Generator], Array
+]  # (Q*, visited states [trials, H], generator) to Q̃ [trials, H, A]
 
 
 def step_size(q_max: Array, horizon: int, states: int, actions: int, episodes: int) -> Array:
-    """μ = (H / Q_max) √(2 S ln A / N): what minimises the bound; the appendix has its inverse by mistake."""
+    """Return μ = (H / Q_max) √(2 S ln A / N), which minimizes the bound.
+
+    The appendix has the inverse by mistake.
+    """
     size: Array = horizon / q_max * np.sqrt(2 * states * np.log(actions) / episodes)
     return size
 
 
 def run_with_exact_q(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
-    """EG as in the proof: infinitely many roll-ins, exact Q*; η is `step` times the theorem's."""
+    """Return the regret of EG as in the proof: infinitely many roll-ins and exact Q*.
+
+    η is `step` times the theorem's.
+    """
     transitions, costs, start = mdps
     q_star = compute_optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
@@ -54,11 +62,21 @@ def run_with_exact_q(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0)
 def run_with_sampled_q(
     mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, label: str, step: float = 1.0
 ) -> Regret:
-    """EG with one roll-in an episode, and Q̃ of every action at the H states it visits; η is `step` times its own."""
+    """Return the regret of EG with one roll-in per episode and noisy Q̃ of all actions at its H states.
+
+    Args:
+        mdps: transitions, costs and start of all trials.
+        horizon: H.
+        episodes: N.
+        seed: seed of roll-ins and noise.
+        noise: the function that samples Q̃.
+        label: name of the curve.
+        step: factor of the theorem's η.
+    """
     transitions, costs, start = mdps
     generator = np.random.default_rng(seed)
     (trials, states, actions) = costs.shape
-    lane = np.arange(trials)[:, None]
+    trial = np.arange(trials)[:, None]
     times = np.arange(horizon)[None]
     q_star = compute_optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
@@ -70,38 +88,38 @@ def run_with_sampled_q(
         policy = np.exp(log_policy)
         recorder.add(n, compute_total_cost(transitions, costs, start, policy) - best)
         visited = roll_in(transitions, start, policy, generator)  # [trials, H]
-        seen = log_policy[lane, times, visited]
-        log_policy[lane, times, visited] = apply_exponentiated_step(
-            seen, noise(q_star, visited, generator) / horizon, eta
+        visited_log_policy = log_policy[trial, times, visited]
+        log_policy[trial, times, visited] = apply_exponentiated_step(
+            visited_log_policy, noise(q_star, visited, generator) / horizon, eta
         )
     return recorder.make_regret(label)
 
 
 def add_bounded_noise(q_star: Array, visited: Array, generator: np.random.Generator, width: float = 1.0) -> Array:
-    """Q* and a uniform number between −width and width."""
+    """Return Q* plus uniform noise between −width and width."""
     exact = q_star[np.arange(len(visited))[:, None], np.arange(visited.shape[1]), visited]
     return exact + generator.uniform(-width, width, exact.shape)
 
 
 def make_rollout_noise(mdps: Mdps, rollouts: int) -> Noise:
-    """Q̃ by taking each action and then following π*, `rollouts` times; costs are 0 or 1."""
+    """Return a sampler of Q̃ by `rollouts` roll-outs of each action followed by π*; costs are 0 or 1."""
 
     def sample_q(q_star: Array, visited: Array, generator: np.random.Generator) -> Array:
         transitions, costs, _ = mdps
         trials, horizon, _, actions = q_star.shape
         expert = q_star.argmin(axis=3)
         shape = (trials, horizon, actions, rollouts)
-        lane = np.broadcast_to(np.arange(trials)[:, None, None, None], shape)
+        trial = np.broadcast_to(np.arange(trials)[:, None, None, None], shape)
         s = np.broadcast_to(visited[:, :, None, None], shape)
         a = np.broadcast_to(np.arange(actions)[None, None, :, None], shape)
         t = np.broadcast_to(np.arange(horizon)[None, :, None, None], shape)
         total = np.zeros(shape)
         for _ in range(horizon):
-            live = t < horizon
-            total += live * (generator.random(shape) < costs[lane, s, a])
-            s = sample_categorical(transitions[lane, s, a], generator)
+            is_running = t < horizon
+            total += is_running * (generator.random(shape) < costs[trial, s, a])
+            s = sample_categorical(transitions[trial, s, a], generator)
             t = t + 1
-            a = expert[lane, np.minimum(t, horizon - 1), s]
+            a = expert[trial, np.minimum(t, horizon - 1), s]
         mean: Array = total.mean(axis=3)
         return mean
 
@@ -109,12 +127,12 @@ def make_rollout_noise(mdps: Mdps, rollouts: int) -> Noise:
 
 
 def roll_in(transitions: Array, start: Array, policy: Array, generator: np.random.Generator) -> Array:
-    """The states [trials, H] of one episode of each policy."""
-    lane = np.arange(len(policy))
+    """Return the states [trials, H] of one episode of each policy."""
+    trial = np.arange(len(policy))
     s = sample_categorical(start, generator)
     visited = [s]
     for t in range(policy.shape[1] - 1):
-        s = sample_categorical(transitions[lane, s, sample_categorical(policy[lane, t, s], generator)], generator)
+        s = sample_categorical(transitions[trial, s, sample_categorical(policy[trial, t, s], generator)], generator)
         visited.append(s)
     return np.stack(visited, axis=1)
 
@@ -122,7 +140,10 @@ def roll_in(transitions: Array, start: Array, policy: Array, generator: np.rando
 def run_policy_gradient(
     mdps: Mdps, horizon: int, episodes: int, seed: int, update: Callable[[], Update], label: str, k: int = 10
 ) -> Regret:
-    """REINFORCE or TNPG, by Algorithm 1 itself with a table as policy; K episodes have one policy and its regret."""
+    """Return the regret of REINFORCE or TNPG by Algorithm 1, with a table as policy.
+
+    All K episodes of an iteration have one policy, and so one regret.
+    """
     transitions, costs, start = mdps
     iterations = -(-episodes // k)
     curves = []
@@ -149,9 +170,9 @@ def run_policy_gradient(
 
 
 def compute_probabilities(policy: FeedForwardPolicy, mdp: TabularSimulator) -> Array:
-    """π(a|s, t) of a table, [H, S, A]."""
+    """Return π(a|s, t) of a table, [H, S, A]."""
     states, actions = mdp.costs.shape
     with torch.no_grad():
-        every = torch.eye(mdp.horizon * states)[None]
-        table = policy.distribution(every, torch.ones(1, len(every[0]))).probs[0]  # type: ignore[attr-defined]
+        observations = torch.eye(mdp.horizon * states)[None]
+        table = policy.distribution(observations, torch.ones(1, len(observations[0]))).probs[0]  # type: ignore[attr-defined]
     return table.double().numpy().reshape(mdp.horizon, states, actions)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The experiments of the theory as files: a figure, and the numbers behind it."""
+"""Files of the theory's experiments: figures, numbers and a page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -43,12 +43,16 @@ MAX_VALUES = {
     "trials": 10_000,
 }
 MAX_VALUES |= {"seed": 2**63 - 1, "rollouts": 1_000_000}
-MAX_NUMBERS = 100_000_000  # in one array, at most
+MAX_NUMBERS = 100_000_000  # largest size of an array
 HEADER = "algorithm | regret at N | interval of the mean | least and most of the trials | exponent in N | in S"
 
 
 def resolve_settings(name: str, given: Mapping[str, int]) -> dict[str, int]:
-    """The experiment's settings: its defaults, and what was given; a `UsageError` for what it does not have."""
+    """Return the experiment's settings: its defaults, replaced by the given ones.
+
+    Raises:
+        UsageError: the experiment or a setting is unknown, or a value is out of range.
+    """
     defaults = EXPERIMENTS[check_known(name, "experiment", EXPERIMENTS)].defaults
     for setting, value in given.items():
         if setting not in defaults:
@@ -70,19 +74,19 @@ def resolve_settings(name: str, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def count_numbers(settings: Mapping[str, int]) -> int:
-    """How many numbers the instances of all trials are: of a tree its nodes, of an MDP all that can follow, and H."""
+    """Return the size of all trials' instances: nodes of a tree, or transitions and horizon of an MDP."""
     if "depth" in settings:
         return int(settings["trials"] * 2 ** settings["depth"])
-    after = settings["states"] * settings["horizon"] if "horizon" in settings else 1
-    return settings["trials"] * settings["states"] * settings["actions"] * after
+    successors = settings["states"] * settings["horizon"] if "horizon" in settings else 1
+    return settings["trials"] * settings["states"] * settings["actions"] * successors
 
 
 def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tuple[Study, JsonDict]:
-    """Run it, and leave NAME.png, .svg and .json in the folder."""
+    """Run the experiment, and write NAME.png, .svg and .json into the folder."""
     from aggrevated_experiments.theory.regret_curves import plot_regret_curves
 
     with reraise_storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)  # what cannot be written is known before the work
+        folder.mkdir(parents=True, exist_ok=True)  # fails before the work, not after it
     with single_thread():
         study = EXPERIMENTS[name].run(**settings)
     plot_regret_curves(study, folder / name)
@@ -98,7 +102,7 @@ def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tupl
 
 @dataclass(frozen=True)
 class TheoryPage(Figure):
-    """All four experiments with the settings of the docs, or quickly with the small ones, and a page of them all."""
+    """All four experiments on one page, with the settings of the docs or the small ones of --quick."""
 
     name: str = "theory"
 
@@ -121,7 +125,7 @@ FIGURES = (TheoryPage(),)
 
 
 def make_regret_table(study: Study, facts: JsonDict, closing: str) -> Table:
-    """A study, to print."""
+    """Return the table of a study for the console."""
     interval = {"from": ("low", 1), "to": ("high", 1)}
     numbers = {"regret at N": ("regret", 1), **interval, "least": ("least", 1), "most": ("most", 1)}
     exponents = {"exponent in N": ("exponent_n", 2), "in S": ("exponent_s", 2)}
@@ -137,7 +141,7 @@ def make_regret_table(study: Study, facts: JsonDict, closing: str) -> Table:
 
 
 def render_page(results: Sequence[tuple[Study, JsonDict]]) -> str:
-    """The results page, in Markdown: a figure, a table and the command of each experiment."""
+    """Return the results page in Markdown: a figure, a table and the command of each experiment."""
     parts = ["# The theory, measured", "What it means: [docs/theory.md](../theory.md)."]
     for study, facts in results:
         parts += [
@@ -153,42 +157,44 @@ def render_page(results: Sequence[tuple[Study, JsonDict]]) -> str:
 
 
 def format_row(row: RegretRow) -> list[str]:
-    """One line of its table."""
+    """Return one line of an experiment's table."""
     exponents = ("" if x is None else f"{x:.2f}" for x in (row.exponent_n, row.exponent_s))
     ranges = f"{row.low:,.1f} to {row.high:,.1f}", f"{row.least:,.1f} to {row.most:,.1f}"
     return [row.algorithm, f"{row.regret:,.1f}", *ranges, *exponents]
 
 
 def describe_comparisons(study: Study) -> list[str]:
-    """Who is ahead of whom, and how all were tuned; nothing where nothing was."""
+    """Return paragraphs on which algorithm is ahead and how all were tuned; [] without tuning."""
     if not study.tuning:
         return []
     return [" ".join(describe_comparison(study, *pair) for pair in study.compared_labels), describe_tuning(study)]
 
 
 def describe_comparison(study: Study, first: str, second: str) -> str:
-    """Two algorithms in a sentence, from their numbers."""
+    """Return one sentence that compares two algorithms."""
     means = {regret.label: regret.mean() for regret in study.regrets}
-    found = study.compare(first, second)
-    of_first, of_second = (format_with_interval(*means[label]) for label in (first, second))
-    difference = format_with_interval(found["difference"], found["difference_low"], found["difference_high"])
-    verdict = f"**{found['ahead']}** is ahead" if found["ahead"] else "neither is ahead for sure"
-    both = f"{first} loses {of_first}, {second} {of_second}"
-    return f"{both}: a difference of {difference} on the same instances, {verdict}."
+    comparison = study.compare(first, second)
+    regret_of_first, regret_of_second = (format_with_interval(*means[label]) for label in (first, second))
+    difference = format_with_interval(
+        comparison["difference"], comparison["difference_low"], comparison["difference_high"]
+    )
+    verdict = f"**{comparison['ahead']}** is ahead" if comparison["ahead"] else "neither is ahead for sure"
+    regrets = f"{first} loses {regret_of_first}, {second} {regret_of_second}"
+    return f"{regrets}: a difference of {difference} on the same instances, {verdict}."
 
 
 def format_with_interval(value: float, low: float, high: float) -> str:
-    """A number and its interval."""
+    """Return a number with its interval."""
     return f"{value:,.1f} [{low:,.1f}, {high:,.1f}]"
 
 
 def describe_tuning(study: Study) -> str:
-    """What was tried, with its regret on the instances for tuning, the chosen one marked."""
-    each: dict[str, list[str]] = {}
-    for one in study.tuning:
-        shown_as = f"{one.setting}: {one.regret:,.1f}"
-        each.setdefault(one.algorithm, []).append(f"**{shown_as}**" if one.chosen else shown_as)
-    tries = "; ".join(f"{algorithm}, {', '.join(settings)}" for algorithm, settings in each.items())
+    """Return a paragraph on the tried settings with their regrets; the chosen ones are bold."""
+    texts: dict[str, list[str]] = {}
+    for trial in study.tuning:
+        text = f"{trial.setting}: {trial.regret:,.1f}"
+        texts.setdefault(trial.algorithm, []).append(f"**{text}**" if trial.chosen else text)
+    tries = "; ".join(f"{algorithm}, {', '.join(settings)}" for algorithm, settings in texts.items())
     first = study.tuning[0]
     where = f"on {len(first.trials)} other instances (seed {first.seed})"
     return (
@@ -198,7 +204,7 @@ def describe_tuning(study: Study) -> str:
 
 
 def describe_bound(study: Study, facts: JsonDict) -> str:
-    """The words below the table."""
+    """Return the paragraph below the table."""
     more = "; ".join(f"{name.replace('_', ' ')}: {format_fact(value)}" for name, value in study.more.items())
     return (
         f"{study.bound_label}: {facts['bound']:,.1f} at N. The largest ratio of regret to it in any trial and"
@@ -207,7 +213,7 @@ def describe_bound(study: Study, facts: JsonDict) -> str:
 
 
 def format_fact(value: object) -> str:
-    """A number, or several by name, with as many digits as one reads."""
+    """Format a number, or several by name, with four significant digits."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {format_fact(number)}" for name, number in value.items())
     return f"{value:,.4g}" if isinstance(value, float) else str(value)

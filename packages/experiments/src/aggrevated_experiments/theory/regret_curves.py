@@ -1,4 +1,4 @@
-"""Regret over episodes beside its bound, and how it grows with N and S."""
+"""Charts of regret over episodes with its bound, and of its growth with N and S."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -17,31 +17,31 @@ LABEL_SIZE = 9  # points
 
 
 def plot_regret_curves(study: Study, path: Path) -> None:
-    """One figure: the curves with the range over trials, and a panel for each of N and S."""
-    quantities = [of for of in ("N", "S") if any(growth.quantity == of for growth in study.growths)]
+    """Plot the curves with the range over trials, and one panel for each of N and S."""
+    quantities = [quantity for quantity in ("N", "S") if any(growth.quantity == quantity for growth in study.growths)]
     figure = Figure(figsize=(6.0 + 4.0 * len(quantities), 5.2), layout="constrained")
     axes = figure.subplots(1, 1 + len(quantities), squeeze=False, width_ratios=[1.35] + [1.0] * len(quantities))[0]
     figure.suptitle(study.title)
-    colours = dict(zip([regret.label for regret in study.regrets], cycle(COLORS), strict=False))
-    plot_curves(axes[0], study, colours)
-    for panel, of in zip(axes[1:], quantities, strict=True):
-        plot_growth(panel, study, of, colours)
+    colors = dict(zip([regret.label for regret in study.regrets], cycle(COLORS), strict=False))
+    plot_curves(axes[0], study, colors)
+    for panel, quantity in zip(axes[1:], quantities, strict=True):
+        plot_growth(panel, study, quantity, colors)
     draw_legend_below(figure, axes[0], columns=2)
-    figure.draw_without_rendering()  # only then is it known how far apart the ends are
-    for panel, of in zip(axes[1:], quantities, strict=True):
-        add_exponent_labels(panel, [growth for growth in study.growths if growth.quantity == of], colours)
+    figure.draw_without_rendering()  # fixes the distances between the ends
+    for panel, quantity in zip(axes[1:], quantities, strict=True):
+        add_exponent_labels(panel, [growth for growth in study.growths if growth.quantity == quantity], colors)
     save_figure(figure, path)
 
 
-def plot_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
-    """Regret over episodes: the mean, and all that lies between the least and the most of the trials."""
+def plot_curves(axes: Axes, study: Study, colors: dict[str, str]) -> None:
+    """Plot the mean regret over episodes, and the range from the smallest to the largest trial."""
     for regret in study.regrets:
         style = "-" if regret.learns_from_expert else ":"
-        colour = colours[regret.label]
-        axes.plot(study.episodes, regret.curve.mean(axis=0), style, color=colour, linewidth=2, label=regret.label)
+        color = colors[regret.label]
+        axes.plot(study.episodes, regret.curve.mean(axis=0), style, color=color, linewidth=2, label=regret.label)
         low = regret.curve.min(axis=0)
         high = regret.curve.max(axis=0)
-        axes.fill_between(study.episodes, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.fill_between(study.episodes, low, high, color=color, alpha=0.18, linewidth=0)
     axes.plot(study.episodes, study.bound, "--", color=BOUND, linewidth=1.4, label=study.bound_label)
     if study.lower is not None:
         axes.plot(study.episodes, study.lower, "-.", color=BOUND, linewidth=1.4, label=study.lower_label)
@@ -53,11 +53,11 @@ def plot_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
     style_axes(axes, xlabel="episodes", ylabel="cumulative regret $R_n$")
 
 
-def plot_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> None:
-    """Regret at the end over N or S, both logarithmic, with the fitted exponents."""
+def plot_growth(axes: Axes, study: Study, of: str, colors: dict[str, str]) -> None:
+    """Plot the regret at the end over N or S on logarithmic axes, with exponents of a fit."""
     for growth in study.growths:
         if growth.quantity == of:
-            axes.loglog(growth.x, np.maximum(growth.regret, 1e-12), "o-", color=colours[growth.label], markersize=4)
+            axes.loglog(growth.x, np.maximum(growth.regret, 1e-12), "o-", color=colors[growth.label], markersize=4)
             axes.set_xticks(growth.x, [format_tick(x) for x in growth.x])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.16)
@@ -65,36 +65,36 @@ def plot_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> N
     style_axes(axes, xlabel="episodes $N$" if of == "N" else "states $S$", ylabel="$R_N$")
 
 
-def add_exponent_labels(axes: Axes, growths: Sequence[Growth], colours: dict[str, str]) -> None:
-    """The exponent behind the end of each line, beside it or as near as the others let it be."""
+def add_exponent_labels(axes: Axes, growths: Sequence[Growth], colors: dict[str, str]) -> None:
+    """Add the exponent behind the end of each line, moved where labels would overlap."""
     ends = [(float(growth.x[-1]), max(float(growth.regret[-1]), 1e-12)) for growth in growths]
     dots_per_point = axes.figure.dpi / 72
     heights = axes.transData.transform(ends)[:, 1] / dots_per_point
     for growth, end, wanted, height in zip(growths, ends, heights, move_apart(heights, LABEL_SIZE * 1.25), strict=True):
         shift = (6, height - wanted)
-        colour = colours[growth.label]
+        color = colors[growth.label]
         text = f"{growth.exponent:.2f}"
-        axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL_SIZE, color=colour, va="center")
+        axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL_SIZE, color=color, va="center")
 
 
 def move_apart(wanted: Array, gap: float) -> Array:
-    """Places in the order of those that are wanted, at least a gap from each other, moved as little as can be.
+    """Return positions at least a gap apart, in the order of the wanted ones and as near to them as possible.
 
-    In least squares: less the gaps they are the rising numbers nearest to what is wanted, by pooling those that fall.
+    The least-squares solution: minus the gaps, it is the isotonic regression of the wanted positions.
     """
     order = np.argsort(wanted, kind="stable")
-    pools: list[list[float]] = []  # each: those that stand side by side
-    for place, height in enumerate(wanted[order]):
-        pools.append([float(height) - place * gap])
+    pools: list[list[float]] = []  # positions that touch each other
+    for rank, height in enumerate(wanted[order]):
+        pools.append([float(height) - rank * gap])
         while len(pools) > 1 and np.mean(pools[-2]) >= np.mean(pools[-1]):
             last = pools.pop()
             pools[-1] += last
-    found = np.empty(len(wanted))
+    positions = np.empty(len(wanted))
     rising = np.repeat([np.mean(pool) for pool in pools], [len(pool) for pool in pools])
-    found[order] = rising + gap * np.arange(len(order))
-    return found
+    positions[order] = rising + gap * np.arange(len(order))
+    return positions
 
 
 def format_tick(number: float) -> str:
-    """8192 as 8.19k, for an axis."""
+    """Format a number for an axis: 8192 as 8.19k."""
     return f"{number:.0f}" if number < 1000 else f"{number / 1000:.3g}k"

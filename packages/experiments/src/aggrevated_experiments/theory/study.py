@@ -1,4 +1,4 @@
-"""What an experiment of the theory gives: regret curves, a bound, and how regret grows."""
+"""Results of an experiment of the theory: regret curves, a bound, and the growth of regret."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import Estimate, bootstrap_statistic
 
-MAX_POINTS = 200  # of a curve, evenly spread over the episodes
+MAX_POINTS = 200  # points of a curve, evenly spread over the episodes
 
 
 @dataclass(frozen=True)
@@ -22,40 +22,41 @@ class Regret:
 
     @property
     def last(self) -> Array:
-        """[trials]: R_N."""
+        """Return R_N of each trial, [trials]."""
         return self.curve[:, -1]
 
     def mean(self) -> Estimate:
-        """Of R_N over trials, with its interval."""
+        """Return the mean of R_N over trials, with its interval."""
         return bootstrap_statistic(self.last, lambda drawn: np.asarray(drawn.mean(axis=1)))
 
 
 @dataclass(frozen=True)
 class TuningTrial:
-    """One setting of one algorithm, on instances for tuning only."""
+    """Result of one setting of one algorithm, on instances for tuning only."""
 
     algorithm: str
     setting: str
     value: float
-    seed: int  # of the instances
-    trials: tuple[float, ...]  # R_N on each of them
-    label: str  # of its curve, if it is shown
+    seed: int  # seed of the instances
+    trials: tuple[float, ...]  # R_N on each instance
+    label: str  # label of its curve, if there is one
     chosen: bool = False
 
     @property
     def regret(self) -> float:
-        """The mean, by which it is chosen."""
+        """Return the mean R_N, by which settings are chosen."""
         return sum(self.trials) / len(self.trials)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
         numbers = {"regret": round_value(self.regret), "regret_of_trials": [round_value(one) for one in self.trials]}
-        where = {"algorithm": self.algorithm, "setting": self.setting, "value": self.value, "seed": self.seed}
-        return {**where, **numbers, "chosen": self.chosen}
+        setting = {"algorithm": self.algorithm, "setting": self.setting, "value": self.value, "seed": self.seed}
+        return {**setting, **numbers, "chosen": self.chosen}
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Regret at the end, for a range of N or S, and the exponent that fits it."""
+    """Regret at the end for a range of N or S, and the exponent that fits it."""
 
     quantity: str  # "N" or "S"
     label: str
@@ -64,32 +65,32 @@ class Growth:
 
     @property
     def exponent(self) -> float:
-        """The slope in log-log."""
+        """Return the slope in log-log."""
         return fit_slope(np.log(self.x), np.log(np.maximum(self.regret, 1e-12)))
 
 
 @dataclass(frozen=True)
 class Study:
-    """One experiment."""
+    """Results of one experiment."""
 
     name: str
     title: str
     settings: Mapping[str, Any]
-    episodes: Array  # [points], of the curves
+    episodes: Array  # [points]: episodes of the curves
     regrets: tuple[Regret, ...]
     bound: Array  # [points]
     bound_label: str
-    bounded: tuple[str, ...]  # the labels of the algorithms that the bound is for
+    bounded: tuple[str, ...]  # labels of the algorithms with this bound
     growths: tuple[Growth, ...]
-    lower: Array | None = None  # [points]: what no algorithm of some kind stays below
+    lower: Array | None = None  # [points]: a lower bound of a kind of algorithm
     lower_label: str = ""
-    random_play: Array | None = None  # [points]: the regret of one that never learns
+    random_play: Array | None = None  # [points]: the regret of random play
     more: Mapping[str, Any] = field(default_factory=dict)
-    tuning: tuple[TuningTrial, ...] = ()  # every setting that was tried
-    compared_labels: tuple[tuple[str, str], ...] = ()  # labels: one algorithm and another on the same instances
+    tuning: tuple[TuningTrial, ...] = ()  # all tried settings
+    compared_labels: tuple[tuple[str, str], ...] = ()  # pairs of labels to compare on the same instances
 
     def to_dict(self) -> dict[str, Any]:
-        """For --json: regret at N, fitted exponents, the largest ratio of regret to bound in any trial and episode."""
+        """Return regret at N, exponents, and the largest ratio of regret to bound, for JSON."""
         ratios = {r.label: float((r.curve / self.bound).max()) for r in self.regrets if r.label in self.bounded}
         return {
             "experiment": self.name,
@@ -110,17 +111,17 @@ class Study:
         }
 
     def summarize_tuned(self, tried: TuningTrial) -> dict[str, Any]:
-        """An algorithm with the setting that was chosen, whatever it is, on the instances of the figure."""
-        found = next(regret for regret in self.regrets if regret.label == tried.label)
+        """Return the regret of an algorithm with its tuned setting on the instances of the figure."""
+        tuned_regret = next(regret for regret in self.regrets if regret.label == tried.label)
         share = (
             {}
             if self.random_play is None
-            else {"share_of_random_play": found.mean().value / float(self.random_play[-1])}
+            else {"share_of_random_play": tuned_regret.mean().value / float(self.random_play[-1])}
         )
-        return {"setting": tried.setting, **found.mean().to_fields("regret"), **share}
+        return {"setting": tried.setting, **tuned_regret.mean().to_fields("regret"), **share}
 
     def summarize_regrets(self) -> dict[str, Any]:
-        """Intervals of the means, R_N of every trial, and the mean curves."""
+        """Return intervals of the means, R_N of each trial, and the mean curves."""
         means = {regret.label: regret.mean() for regret in self.regrets}
         curves = {r.label: [round_value(x) for x in r.curve.mean(axis=0).tolist()] for r in self.regrets}
         return {
@@ -134,14 +135,17 @@ class Study:
         }
 
     def compare(self, first: str, second: str) -> dict[str, Any]:
-        """The difference of two algorithms' R_N on the same instances, and which is ahead; none if it may be 0."""
+        """Return the difference of two algorithms' R_N on the same instances, and which is ahead.
+
+        Neither is ahead if the interval contains 0.
+        """
         last = {regret.label: regret.last for regret in self.regrets}
         difference = bootstrap_statistic(last[first] - last[second], lambda drawn: drawn.mean(axis=1))
         ahead = first if difference.high < 0 else second if difference.low > 0 else None
         return {"first": first, "second": second, **difference.to_fields("difference"), "ahead": ahead}
 
     def compare_to_random_play(self) -> dict[str, Any]:
-        """The regret of playing at random, and which share of it each algorithm has, where that is known."""
+        """Return the regret of random play and each algorithm's share of it; {} where it is unknown."""
         if self.random_play is None:
             return {}
         last = float(self.random_play[-1])
@@ -150,22 +154,22 @@ class Study:
 
 
 def round_value(value: float) -> float:
-    """To seven digits, as many as a curve needs."""
+    """Return a number rounded to seven digits."""
     return float(f"{value:.7g}")
 
 
 def fit_slope(x: Array, y: Array) -> float:
-    """Of the least-squares line."""
+    """Return the slope of the least-squares line."""
     return float(np.polyfit(x, y, 1)[0])
 
 
 def list_recorded_episodes(episodes: int) -> Array:
-    """At most MAX_POINTS episode numbers from 1 to N, at which a curve is recorded."""
+    """Return at most MAX_POINTS episode numbers from 1 to N at which curves are recorded."""
     return np.unique(np.linspace(1, episodes, min(episodes, MAX_POINTS)).round().astype(int))
 
 
 class Recorder:
-    """Adds up regret, and keeps it at the episodes of `when`."""
+    """Cumulative regret, recorded at the episodes of `list_recorded_episodes`."""
 
     def __init__(self, trials: int, episodes: int) -> None:
         self.points = set(list_recorded_episodes(episodes).tolist())
@@ -173,10 +177,11 @@ class Recorder:
         self.curve: list[Array] = []
 
     def add(self, episode: int, regret: Array) -> None:
-        """The regret [trials] of episode n, counted from 1."""
+        """Add the regret [trials] of an episode, counted from 1."""
         self.total = self.total + regret
         if episode in self.points:
             self.curve.append(self.total)
 
     def make_regret(self, label: str, learns_from_expert: bool = True) -> Regret:
+        """Return the recorded curves."""
         return Regret(label, np.stack(self.curve, axis=1), learns_from_expert)

@@ -1,4 +1,4 @@
-"""The finite MDPs of the theorems as tabular simulators: the binary tree, and the one-step problem."""
+"""Finite MDPs of the theorems as tabular simulators: the binary tree and the one-step problem."""
 
 import numpy as np
 
@@ -8,14 +8,20 @@ from aggrevated.core.errors import UsageError
 
 
 def make_binary_tree(leaf_costs: Array) -> TabularSimulator:
-    """The tree of Section 5.1 over these expected leaf costs [2^(K−1)]: S = 2^K − 1 states, H = K, left and right.
+    """Return the tree of Section 5.1: S = 2^K − 1 states, H = K, actions left and right.
 
-    Transitions are a dense array here; `theory.tree` has what deep trees need.
+    Transitions are a dense array here; `theory.tree` supports deep trees.
+
+    Args:
+        leaf_costs: expected costs of the leaves [2^(K−1)].
+
+    Raises:
+        UsageError: the number of leaves is not a power of two up to 1024.
     """
     leaves = len(leaf_costs)
     states = 2 * leaves - 1
     if leaves < 1 or leaves & (leaves - 1) or leaves > 1024:
-        raise UsageError(f"a tree has a power of two of leaves, here at most 1024, not {leaves}")
+        raise UsageError(f"a tree needs a power of two of leaves, at most 1024; got {leaves}")
     transitions = np.zeros((states, 2, states))
     costs = np.zeros((states, 2))
     inner = np.arange(leaves - 1)
@@ -27,7 +33,10 @@ def make_binary_tree(leaf_costs: Array) -> TabularSimulator:
 
 
 def make_one_step_mdp(best: Array, gap: float, actions: int) -> TabularSimulator:
-    """H = 1 (Theorem lower_bound): a uniform state, every action costs 1/2, but `best[s]` costs less by `gap`."""
+    """Return the problem of Theorem lower_bound, H = 1, with uniform states.
+
+    Actions cost 1/2, and `best[s]` costs 1/2 − gap.
+    """
     costs = np.full((len(best), actions), 0.5)
     costs[np.arange(len(best)), best] -= gap
     stay = np.broadcast_to(np.eye(len(best))[:, None], (len(best), actions, len(best)))

@@ -1,4 +1,4 @@
-"""How many episodes it takes until play on the tree is free of regret, of any learner, and of RL at least."""
+"""Number of episodes until play on the tree has almost no regret, for learners, and a lower bound for RL."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,41 +9,50 @@ from aggrevated.core.arrays import Array
 from aggrevated_experiments.theory.bandits import Bonus, compute_moss_bonus, compute_ucb1_bonus, pull_arms
 from aggrevated_experiments.theory.tree import Trees, iter_exponentiated_gradient, iter_follow_the_leader
 
-# what the best leaf is better by, and which share of the regret of random play counts as none
+# advantage of the best leaf; share of random play's regret that counts as zero
 GAP = 0.25
 ZERO_REGRET_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A learner on the tree: the regrets [trials] of its episodes, of which there are so many at a depth."""
+    """A learner on the tree.
+
+    Attributes:
+        label: name in the legend.
+        play: function from trees, number of episodes and seed to the regrets [trials] of the episodes.
+        episodes: function from the depth to the number of episodes.
+        deepest: largest depth at which it is run.
+        learns_from_expert: False for reinforcement learning.
+    """
 
     label: str
-    play: Callable[[Trees, int, int], Iterable[Array]]  # from trees, episodes and seed
-    episodes: Callable[[int], int]  # from the depth
+    play: Callable[[Trees, int, int], Iterable[Array]]
+    episodes: Callable[[int], int]
     deepest: int = 20
     learns_from_expert: bool = True
 
 
 def count_episodes_to_zero_regret(regrets: Iterable[Array], random_play: float) -> Array:
-    """[trials]: the episode from which on the newer half of all so far has next to no regret; infinite: none.
+    """Return the episode [trials] after which the newer half of all episodes always has almost no regret.
 
-    Next to none is `ZERO_REGRET_SHARE` of what random play has. It has to stay so to the end.
+    Almost none is `ZERO_REGRET_SHARE` of random play's. The result is infinite if that never holds to the
+    end.
     """
     total = np.cumsum(np.stack(list(regrets)), axis=0)  # [N, trials]
     total = np.concatenate([np.zeros_like(total[:1]), total])
     n = np.arange(1, len(total))
     newer = (total[n] - total[n // 2]) / (n - n // 2)[:, None]
-    regretted = newer > ZERO_REGRET_SHARE * random_play
-    last = np.where(regretted.any(axis=0), len(n) - regretted[::-1].argmax(axis=0), 0)  # 0: never
+    has_regret = newer > ZERO_REGRET_SHARE * random_play
+    last = np.where(has_regret.any(axis=0), len(n) - has_regret[::-1].argmax(axis=0), 0)  # 0: never
     return np.where(last < len(n), last + 1.0, np.inf)
 
 
 def compute_rl_lower_bound(depth: int) -> float:
-    """What no RL algorithm stays below in the mean over the trees with one good leaf, from Theorem special_lower.
+    """Return Theorem special_lower's bound on RL's episodes, averaged over the trees with one good leaf.
 
-    By its proof the best leaf's share of n episodes is at most 1/L + ½ √(−(n/L) ln(1 − 4 gap²)); play whose newer half
-    is free of regret has a share of (1 − ZERO_REGRET_SHARE)/2 at least.
+    By its proof the best leaf's share of n episodes is at most 1/L + ½ √(−(n/L) ln(1 − 4 gap²)). Play whose
+    newer half has almost no regret has a share of at least (1 − ZERO_REGRET_SHARE)/2.
     """
     leaves = 2 ** (depth - 1)
     needed = max((1 - ZERO_REGRET_SHARE) / 2 - 1 / leaves, 0.0)
@@ -51,22 +60,22 @@ def compute_rl_lower_bound(depth: int) -> float:
 
 
 def compute_random_policy_regret(depth: int) -> float:
-    """The regret of an episode of a random policy."""
+    """Return the regret per episode of a random policy."""
     return float(GAP * (1 - 0.5 ** (depth - 1)))
 
 
 def count_expert_episodes(depth: int) -> int:
-    """Episodes of those who have an expert."""
+    """Return the number of episodes of learners with an expert."""
     return 100 * depth
 
 
 def make_leader_player(rollouts: int | None) -> Callable[[Trees, int, int], Iterable[Array]]:
-    """Follow the leader; None: with exact Q*."""
+    """Return a player that follows the leader; `rollouts` None stands for exact Q*."""
     return lambda trees, n, seed: (episode.regret for episode in iter_follow_the_leader(trees, n, seed, rollouts))
 
 
 def make_gradient_player(rollouts: int | None, eta: float) -> Callable[[Trees, int, int], Iterable[Array]]:
-    """EG over base policies with this step, whatever N is."""
+    """Return a player of EG over base policies with step η for any N."""
 
     def run(trees: Trees, n: int, seed: int) -> Iterable[Array]:
         step = eta / (2 * np.sqrt(np.log(2) / n))
@@ -76,20 +85,19 @@ def make_gradient_player(rollouts: int | None, eta: float) -> Callable[[Trees, i
 
 
 def make_bandit_player(bonus: Bonus, scale: float) -> Callable[[Trees, int, int], Iterable[Array]]:
-    """One arm for each leaf."""
-    return lambda trees, n, seed: (one.regret for one in pull_arms(trees.means, n, bonus, seed, scale))
+    """Return a player of a bandit with one arm per leaf."""
+    return lambda trees, n, seed: (pulled.regret for pulled in pull_arms(trees.means, n, bonus, seed, scale))
 
 
 def count_bandit_rounds(depth: int) -> int:
-    """Rounds of a bandit: 256 for each leaf, of order 1/gap²."""
+    """Return the number of rounds of a bandit: 256 per leaf, of order 1/gap²."""
     return int(256 * 2 ** (depth - 1))
 
 
-# On trees of another seed: the least bonus of 1, ½, ¼ and .1 with which all of depths 6 and 8 were learned.
-# of their own
+# factors of the bonuses: the smallest of 1, ½, ¼ and .1 that learned trees of depths 6 and 8 (another seed)
 UCB1_BONUS = 0.25
 MOSS_BONUS = 0.25
-# the best of .1, .3, 1, 3 and 10 at depths 10 and 20
+# steps of EG: the best of .1, .3, 1, 3 and 10 at depths 10 and 20
 EXACT_ETA = 10.0
 NOISY_ETA = 1.0
 CONTENDERS = (

@@ -1,1 +1,1 @@
-"""Studies of where the cost of a mistake matters, with their own problems."""
+"""Studies of when the cost of a mistake matters, with their own problems."""

@@ -1,4 +1,4 @@
-"""When does knowing the cost of a mistake matter? The studies that were made to tell, on one page."""
+"""One page on all studies of when the cost of a mistake matters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ INTRODUCTION = (
 
 @dataclass(frozen=True)
 class WhereItPays(Figure):
-    """Made of the pages of the studies, which have to be there."""
+    """A page made from the pages of the studies, which must exist."""
 
     name: str = "where-it-pays"
 
@@ -30,19 +30,19 @@ class WhereItPays(Figure):
         return request.report or request.out or Path("docs/results")
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        found = {name: load_study(folder / f"{name}.json") for name in STUDIES if (folder / f"{name}.json").is_file()}
-        if not found:
+        studies = {name: load_study(folder / f"{name}.json") for name in STUDIES if (folder / f"{name}.json").is_file()}
+        if not studies:
             first = STUDIES[0]
             raise DataError(f"{folder} has none of the studies; make them first: 'aggrevated reproduce {first}', ...")
         parts = ["# Where it pays", INTRODUCTION]
-        for name, facts in found.items():
-            parts += render_section(name, facts)
-        if missing := [f"`aggrevated reproduce {name}`" for name in STUDIES if name not in found]:
+        for name, study in studies.items():
+            parts += render_section(name, study)
+        if missing := [f"`aggrevated reproduce {name}`" for name in STUDIES if name not in studies]:
             parts.append(f"Not made yet: {', '.join(missing)}.")
         parts.append(f"Made by `aggrevated reproduce {self.name}` of the pages that it links to.")
         write_atomically(folder / f"{self.name}.md", ("\n\n".join(parts) + "\n").encode())
         rows = [
-            {"study": name, "question": facts["question"], "answer": facts["answer"]} for name, facts in found.items()
+            {"study": name, "question": study["question"], "answer": study["answer"]} for name, study in studies.items()
         ]
         columns = {"study": make_text_column("study"), "answer": make_text_column("answer")}
         return Table(rows, columns, f"page: {folder}/{self.name}.md")
@@ -52,20 +52,24 @@ FIGURES = (WhereItPays(),)
 
 
 def load_study(path: Path) -> JsonDict:
-    """What a study found, as it was written."""
-    facts = read_json(path)
-    if facts.get("bits") != digest_numbers(facts):
+    """Return the numbers of a study.
+
+    Raises:
+        DataError: the file is not as it was written.
+    """
+    study = read_json(path)
+    if study.get("bits") != digest_numbers(study):
         raise DataError(f"{path} is not as it was written; make it again with 'aggrevated reproduce {path.stem}'")
-    return facts
+    return study
 
 
-def render_section(name: str, facts: JsonDict) -> list[str]:
-    """One study on the page."""
-    title = facts.get("title", name)
+def render_section(name: str, study: JsonDict) -> list[str]:
+    """Return the section of one study."""
+    title = study.get("title", name)
     return [
         f"## {title}",
-        f"*{facts['question']}*",
+        f"*{study['question']}*",
         f"![{title}]({name}.png)",
-        facts["answer"],
-        f"[Tables, trials, settings]({name}.md). Command: `{facts['command']}`; {format_versions(facts['versions'])}.",
+        study["answer"],
+        f"[Tables, trials, settings]({name}.md). Command: `{study['command']}`; {format_versions(study['versions'])}.",
     ]

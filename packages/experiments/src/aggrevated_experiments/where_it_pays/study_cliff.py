@@ -1,4 +1,4 @@
-"""Where it pays: a cliff, where mistakes differ greatly in what they cost, and students too small to make none."""
+"""Where it pays: a cliff, where mistakes differ greatly in cost, and policies too small to avoid them."""
 
 from aggrevated.tasks import FigureRow, find_task
 from aggrevated_experiments.method_comparison.spec import Case

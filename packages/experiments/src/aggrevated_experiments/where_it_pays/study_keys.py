@@ -1,4 +1,4 @@
-"""Where it pays: locked doors and keys, from one to three; and three where nobody can take a step on the spot."""
+"""Where it pays: one to three locked doors with keys, and three doors without moves that stay in place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.keys import MaskedKeys
 from aggrevated_experiments.where_it_pays.tasks.keys import KeysProblem
 
-# steps for each door: with more of them, episodes are longer
+# BUDGET is per door, since more doors make episodes longer
 DOORS = (1, 2, 3)
 SIZE = 6
 BUDGET = 20_000
-MIXING_SETTINGS = {"alpha_start": 0.5, "alpha_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
+MIXING_SETTINGS = {"alpha_start": 0.5, "alpha_decay": 0.9}  # else early roll-ins mostly run to the horizon
 TUNING_NOTE = (
     "What was tried before, by hand and not evenly. On seed 0, which is one of these trials, in grids of 6, 8 and "
     "10 with one or two doors: for the exponentiated update K = 10, 20 and 50, with and without mixing, one other "
@@ -36,7 +36,7 @@ TUNING_NOTE = (
     "many as the budget of --quick has room for. SL was never tuned."
 )
 DAGGER_LABEL = "DAgger"
-EPISODES = 100  # of each trial, to count steps on the spot
+EPISODES = 100  # test episodes of each trial, to count moves that stay in place
 REASON = (
     "A likely reason. Q* is what an action costs *if the expert takes over after it*: a step into a wall 1 more than "
     "the best, a step back 2. To a student that cannot tell three ways apart, each as likely, the wall is the "
@@ -49,55 +49,61 @@ REASON = (
 
 @dataclass(frozen=True)
 class BlockedMoveStudy(MethodStudy):
-    """With the share of steps that lead nowhere."""
+    """A study that also reports the share of moves that stay in place."""
 
     def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        own = super().to_dict(groups, request)
-        methods = [method for case in own["cases"] for method in case["methods"]]
+        study_results = super().to_dict(groups, request)
+        methods = [method for case in study_results["cases"] for method in case["methods"]]
         for method, group in zip(methods, groups, strict=True):
             method["blocked_moves_stay"] = estimate(
                 np.array([measure_blocked_moves(run) for run in group.runs])
             ).to_fields("share")
-        return own
+        return study_results
 
-    def render_remarks(self, facts: JsonDict) -> list[str]:
-        by_method = list(zip(*(case["methods"] for case in facts["cases"]), strict=True))
+    def render_remarks(self, results: JsonDict) -> list[str]:
+        by_method = list(zip(*(case["methods"] for case in results["cases"]), strict=True))
         lines = [
-            [found[0]["label"], *(format_share(one["blocked_moves_stay"]) for one in found)] for found in by_method
+            [methods[0]["label"], *(format_share(method["blocked_moves_stay"]) for method in methods)]
+            for methods in by_method
         ]
-        header = " | ".join(["method", *(case["label"] for case in facts["cases"])])
-        return [describe_reason(facts["cases"]), format_markdown_table(header, lines)]
+        header = " | ".join(["method", *(case["label"] for case in results["cases"])])
+        return [describe_reason(results["cases"]), format_markdown_table(header, lines)]
 
 
 def describe_reason(cases: Sequence[JsonDict]) -> str:
-    """What may be the reason, and what the case that was made to find out says to it."""
-    usual, moves = cases[-2:]
-    place = next(place for place, method in enumerate(usual["methods"]) if method["label"] == DAGGER_LABEL)
-    with_them, without = (format_difference(case["methods"][place]["to_first"]) for case in (usual, moves))
-    first = usual["methods"][0]["label"]
-    said = {"with_them": with_them, "without": without, "doors": usual["label"]}
-    return REASON.format(first=first, other=DAGGER_LABEL, episodes=EPISODES, **said)
+    """Describe a likely reason of the results, with the numbers of the case that tests it."""
+    unmasked, masked = cases[-2:]
+    i = next(i for i, method in enumerate(unmasked["methods"]) if method["label"] == DAGGER_LABEL)
+    with_them, without = (format_difference(case["methods"][i]["to_first"]) for case in (unmasked, masked))
+    first = unmasked["methods"][0]["label"]
+    differences = {"with_them": with_them, "without": without, "doors": unmasked["label"]}
+    return REASON.format(first=first, other=DAGGER_LABEL, episodes=EPISODES, **differences)
 
 
 def measure_blocked_moves(run: Run) -> float:
-    """The share of its policy's steps that lead nowhere."""
-    world = run.config.problem
-    assert isinstance(world, KeysProblem)
-    tested = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
-    found = roll_in(world.simulator, RollInPolicy(None, run.policy.actor()), tested)
-    leads = MaskedKeys(world.horizon, world.grid_size, world.doors).action_mask(found.states[found.mask])
-    return float(1 - np.take_along_axis(leads, found.actions[found.mask][:, None], axis=1).mean())
+    """Return the share of the policy's moves that stay in place."""
+    problem = run.config.problem
+    assert isinstance(problem, KeysProblem)
+    seeds = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
+    trajectories = roll_in(problem.simulator, RollInPolicy(None, run.policy.actor()), seeds)
+    is_legal = MaskedKeys(problem.horizon, problem.grid_size, problem.doors).action_mask(
+        trajectories.states[trajectories.mask]
+    )
+    return float(1 - np.take_along_axis(is_legal, trajectories.actions[trajectories.mask][:, None], axis=1).mean())
 
 
-def format_share(found: JsonDict) -> str:
-    return f"{found['share']:.3f} ({format_interval(found['share_low'], found['share_high'], 3)})"
+def format_share(share: JsonDict) -> str:
+    """Format a share with its interval."""
+    return f"{share['share']:.3f} ({format_interval(share['share_low'], share['share_high'], 3)})"
 
 
-def format_difference(found: JsonDict) -> str:
-    return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
+def format_difference(difference: JsonDict) -> str:
+    """Format a difference with its interval."""
+    return f"{difference['difference']:+.2f} ({difference['low']:+.2f} to {difference['high']:+.2f})"
 
 
 def make_case(count: int) -> Case:
+    """Return the case with this number of doors."""
     settings = {"grid_size": SIZE, "doors": count, "budget": BUDGET * count}
     return Case(count, f"{count} door{'s' * (count > 1)}", settings)
 

@@ -6,11 +6,11 @@ from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.lock import DIGITS
 
 LENGTHS = (2, 4, 6, 8, 10, 14, 20)
-EPISODES = 2000  # of each trial, whatever the length
+EPISODES = 2000  # episodes per trial, for each length
 
 
 def count_brute_force_steps(case: Case) -> float:
-    """Steps until the lock is open, in the mean, of whoever tries all combinations and none of them twice."""
+    """Return the mean steps until the lock opens if all combinations are tried without repetition."""
     return float(case.x * (DIGITS**case.x + 1) / 2)
 
 

@@ -1,4 +1,4 @@
-"""Where it pays: bin packing, learned with a dozen items from an exact solver and tested with many more."""
+"""Where it pays: bin packing, learned with twelve items from an exact solver and tested with more."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,47 +30,50 @@ from aggrevated_experiments.where_it_pays.experts.exact_packing import (
 )
 from aggrevated_experiments.where_it_pays.simulators.packing import CAPACITY, ITEMS, MAX_ITEM, MIN_ITEM, Packing
 
-TRAINING_ITEMS = 12  # items
+TRAINING_ITEMS = 12
 TEST_ITEMS = (12, 20, 40, 80)
-EPISODES = 300  # of each trial, with each number of items
+EPISODES = 300  # test episodes per trial and number of items
 RULES = {"best_fit": "best fit", "first_fit": "first fit", "exact": "exact solver"}
 
 
 @dataclass(frozen=True)
 class PackingStudy(MethodStudy):
-    """Learned with a few items, and tested with more."""
+    """A study whose policies learn with few items and are tested with more."""
 
     sizes: tuple[int, ...] = TEST_ITEMS
 
     def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        own = super().to_dict(groups, request)
-        tested = []
+        study_results = super().to_dict(groups, request)
+        tests = []
         for size in self.sizes:
             named = zip(self.methods, groups, strict=True)
             methods = [
                 summarize_method(label, [evaluate_trial(run, size) for run in group.runs]) for label, group in named
             ]
-            tested.append({"items": size, "methods": methods})
-        return own | {"larger": tested, "answer": f"{own['answer']} {describe_best_fit_comparison(tested)}"}
+            tests.append({"items": size, "methods": methods})
+        return study_results | {
+            "larger": tests,
+            "answer": f"{study_results['answer']} {describe_best_fit_comparison(tests)}",
+        }
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        facts = self.to_dict(groups, request)
-        tested = facts["larger"]
-        plot_excess(self, tested, folder / self.name)
-        title, question, figure, answer, *notes, beside = render_page(self, facts)
-        lines = [format_row(case, method) for case in tested for method in case["methods"]]
-        rules = [format_rule_row(case) for case in tested]
+        results = self.to_dict(groups, request)
+        tests = results["larger"]
+        plot_excess(self, tests, folder / self.name)
+        title, question, figure, answer, *notes, table = render_page(self, results)
+        lines = [format_row(case, method) for case in tests for method in case["methods"]]
+        rules = [format_rule_row(case) for case in tests]
         parts = [title, question, figure, answer, HOW_TO_READ, format_markdown_table(" | ".join(HEADER), lines)]
-        learned = f"With the {TRAINING_ITEMS} items that they learned with, beside the exact solver:"
+        caption = f"With the {TRAINING_ITEMS} items that they learned with, beside the exact solver:"
         write_page(
             folder,
             self.name,
-            facts,
-            [*parts, format_markdown_table(" | ".join(RULE_HEADER), rules), *notes, learned, beside],
+            results,
+            [*parts, format_markdown_table(" | ".join(RULE_HEADER), rules), *notes, caption, table],
         )
         names = ("items", "method", "bins", "over the bound", "to best fit")
         rows = [dict(zip(HEADER, line, strict=True)) for line in lines]
-        closing = f"{facts['answer']}\nfigure and page: {folder}/{self.name}.png and .md"
+        closing = f"{results['answer']}\nfigure and page: {folder}/{self.name}.png and .md"
         return Table(rows, {name: make_text_column(name) for name in names}, closing, self.question)
 
 
@@ -78,37 +81,37 @@ class PackingStudy(MethodStudy):
 
 
 def evaluate_trial(run: Run, size: int) -> JsonDict:
-    """Bins in the mean of one trial's policy with so many items, and of rules of thumb on the same episodes."""
+    """Return the mean bins of one trial's policy with `size` items, and of simple rules on equal episodes."""
     simulator = Packing(size, size)
-    fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
-    states = simulator.reset(fresh)
+    seeds = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
+    states = simulator.reset(seeds)
     items = states[:, ITEMS:]
     return {
         "seed": run.config.loop.seed,
-        "bins": float(-evaluate_returns(run.policy, simulator, fresh)[0].mean()),
-        "best_fit": float(-evaluate_returns(BestFit(simulator), simulator, fresh)[0].mean()),
-        "first_fit": float(np.mean([count_first_fit_bins(own) for own in items])),
-        "lower_bound": float(np.mean([compute_lower_bound(own) for own in items])),
+        "bins": float(-evaluate_returns(run.policy, simulator, seeds)[0].mean()),
+        "best_fit": float(-evaluate_returns(BestFit(simulator), simulator, seeds)[0].mean()),
+        "first_fit": float(np.mean([count_first_fit_bins(episode_items) for episode_items in items])),
+        "lower_bound": float(np.mean([compute_lower_bound(episode_items) for episode_items in items])),
         "exact": float(ExactPacking(simulator).q(states).min(axis=1).mean()),
     }
 
 
 def compute_excess(trials: Sequence[JsonDict], name: str) -> Array:
-    """[trials]: by how many percent that number of bins is above the lower bound."""
-    return np.array([100 * (one[name] / one["lower_bound"] - 1) for one in trials])
+    """Return by how many percent a number of bins exceeds the lower bound, [trials]."""
+    return np.array([100 * (trial[name] / trial["lower_bound"] - 1) for trial in trials])
 
 
 def summarize_method(label: str, trials: Sequence[JsonDict]) -> JsonDict:
-    """All trials of one method with so many items, and how they stand beside best fit."""
-    above = compute_excess(trials, "bins")
-    found = estimate(above)
+    """Return all trials of one method at one number of items, and their difference from best fit."""
+    excess = compute_excess(trials, "bins")
+    score = estimate(excess)
     return {
         "label": label,
-        "bins": float(np.mean([one["bins"] for one in trials])),
-        "iqm": found.value,
-        "low": found.low,
-        "high": found.high,
-        "to_best_fit": summarize_paired_difference(above, compute_excess(trials, "best_fit")),
+        "bins": float(np.mean([trial["bins"] for trial in trials])),
+        "iqm": score.value,
+        "low": score.low,
+        "high": score.high,
+        "to_best_fit": summarize_paired_difference(excess, compute_excess(trials, "best_fit")),
         **{name: float(compute_excess(trials, name).mean()) for name in RULES},
         "trials": list(trials),
     }
@@ -117,28 +120,31 @@ def summarize_method(label: str, trials: Sequence[JsonDict]) -> JsonDict:
 # ---- words
 
 
-def describe_best_fit_comparison(tested: Sequence[JsonDict]) -> str:
-    """With how many items each method needs fewer bins than best fit, or more, by the interval over trials."""
-    told = []
-    for number, method in enumerate(tested[0]["methods"]):
+def describe_best_fit_comparison(tests: Sequence[JsonDict]) -> str:
+    """Describe at which numbers of items each method needs fewer or more bins than best fit, by intervals."""
+    clauses = []
+    for number, method in enumerate(tests[0]["methods"]):
         signs: dict[str, list[str]] = {"fewer": [], "more": []}
-        for case in tested:
-            found = case["methods"][number]["to_best_fit"]
-            if found["high"] < 0 or found["low"] > 0:
-                signs["fewer" if found["high"] < 0 else "more"].append(f"{case['items']} ({format_points(found)})")
+        for case in tests:
+            difference = case["methods"][number]["to_best_fit"]
+            if difference["high"] < 0 or difference["low"] > 0:
+                signs["fewer" if difference["high"] < 0 else "more"].append(
+                    f"{case['items']} ({format_points(difference)})"
+                )
         parts = [f"{sign} with {join_with_and(where)}" for sign, where in signs.items() if where]
-        told.append(
+        clauses.append(
             f"{method['label']} takes {' and '.join(parts)} items" if parts else f"{method['label']} is not told apart"
         )
     return (
         "Beside best fit, in points of the lower bound's percent with 95 % intervals over trials: "
-        + "; ".join(told)
+        + "; ".join(clauses)
         + "."
     )
 
 
-def format_points(found: JsonDict) -> str:
-    return f"{found['difference']:+.2f}, {found['low']:+.2f} to {found['high']:+.2f}"
+def format_points(difference: JsonDict) -> str:
+    """Format a difference in percentage points with its interval."""
+    return f"{difference['difference']:+.2f}, {difference['low']:+.2f} to {difference['high']:+.2f}"
 
 
 HOW_TO_READ = (
@@ -152,9 +158,9 @@ RULE_HEADER = ("items", *RULES.values())
 
 
 def format_row(case: JsonDict, method: JsonDict) -> list[str]:
-    """One line of the table."""
-    found = method["to_best_fit"]
-    difference = f"{found['difference']:+.2f} ({format_interval(found['low'], found['high'], 2)})"
+    """Return one line of the table."""
+    to_best_fit = method["to_best_fit"]
+    difference = f"{to_best_fit['difference']:+.2f} ({format_interval(to_best_fit['low'], to_best_fit['high'], 2)})"
     interval = format_interval(method["low"], method["high"], 2)
     return [
         str(case["items"]),
@@ -167,25 +173,25 @@ def format_row(case: JsonDict, method: JsonDict) -> list[str]:
 
 
 def format_rule_row(case: JsonDict) -> list[str]:
-    """The rules of thumb with so many items, above the bound."""
-    known = case["methods"][0]
-    return [str(case["items"]), *(f"{known[rule]:.2f} %" for rule in RULES)]
+    """Return the excess of the simple rules at one number of items."""
+    method = case["methods"][0]
+    return [str(case["items"]), *(f"{method[rule]:.2f} %" for rule in RULES)]
 
 
-def plot_excess(figure: PackingStudy, tested: Sequence[JsonDict], path: Path) -> None:
-    """One panel over the number of items, with the rules of thumb as lines."""
+def plot_excess(figure: PackingStudy, tests: Sequence[JsonDict], path: Path) -> None:
+    """Plot one panel over the number of items, with the simple rules as lines."""
     series = []
     for number, label in enumerate(figure.methods):
-        found = [case["methods"][number] for case in tested]
-        iqm, low, high = (np.array([one[end] for one in found]) for end in ("iqm", "low", "high"))
-        trials = np.array([compute_excess(one["trials"], "bins") for one in found])
+        methods = [case["methods"][number] for case in tests]
+        iqm, low, high = (np.array([method[end] for method in methods]) for end in ("iqm", "low", "high"))
+        trials = np.array([compute_excess(method["trials"], "bins") for method in methods])
         series.append(Series(label, iqm, low, high, trials, dotted=label in METHODS_WITHOUT_EXPERT))
     rules = RULES | {"exact": EXPERT_LABEL}
-    lines = {said: np.array([case["methods"][0][rule] for case in tested], float) for rule, said in rules.items()}
+    lines = {title: np.array([case["methods"][0][rule] for case in tests], float) for rule, title in rules.items()}
     x = np.log2(np.array(figure.sizes, float))
-    shown = Panel("bins above the lower bound, in %", series, lines=lines)
+    panel = Panel("bins above the lower bound, in %", series, lines=lines)
     labels = [str(size) for size in figure.sizes]
-    plot_method_comparison([shown], x, labels, figure.varied, figure.title, path)
+    plot_method_comparison([panel], x, labels, figure.varied, figure.title, path)
 
 
 METHODS = {
@@ -197,7 +203,7 @@ METHODS = {
     "SL-RL (critic)": FigureRow("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
     "TNPG (critic)": FigureRow("tnpg", "natural", settings={"oracle": "critic"}),
 }
-METHODS_WITHOUT_EXPERT = ("SL-RL (critic)", "TNPG (critic)")  # an expert to ask
+METHODS_WITHOUT_EXPERT = ("SL-RL (critic)", "TNPG (critic)")  # no expert in the iterations
 PACKING = PackingStudy(
     name="pays-packing",
     title=f"Bin packing: learned with {TRAINING_ITEMS} items, tested with more",

@@ -1,4 +1,4 @@
-"""Where it pays: the paper's tree, at depths from 4 to 20, with an expert and without one."""
+"""Where it pays: the paper's tree at depths from 4 to 20, with and without an expert."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TreeStudy(Figure):
         for depth in depths:
             request.note(f"{self.name}: depth {depth}, {2 ** (depth - 1):,} leaves")
             cases.append(measure_depth(depth, trees))
-        facts = {
+        results = {
             "command": request.format_command(self),
             "versions": get_package_versions(("aggrevated", "numpy")),
             "seeds": [0],
@@ -71,125 +71,136 @@ class TreeStudy(Figure):
             "cases": cases,
         }
         plot_growth(self, cases, folder / self.name)
-        write_page(folder, self.name, facts, render_page(self, facts))
-        return make_table(self, facts, folder)
+        write_page(folder, self.name, results, render_page(self, results))
+        return make_table(self, results, folder)
 
 
 def measure_depth(depth: int, trees: int) -> JsonDict:
-    """All that play at this depth."""
-    found = []
+    """Return the results of all learners at this depth."""
+    learners = []
     with single_thread():
-        drawn = make_hard_trees(trees, depth, GAP, seed=0)
-        for one in CONTENDERS:
-            if depth <= one.deepest:
-                regrets = one.play(drawn, one.episodes(depth), 0)
-                found.append(
+        tree_instances = make_hard_trees(trees, depth, GAP, seed=0)
+        for contender in CONTENDERS:
+            if depth <= contender.deepest:
+                regrets = contender.play(tree_instances, contender.episodes(depth), 0)
+                learners.append(
                     summarize_contender(
-                        one, depth, count_episodes_to_zero_regret(regrets, compute_random_policy_regret(depth)).tolist()
+                        contender,
+                        depth,
+                        count_episodes_to_zero_regret(regrets, compute_random_policy_regret(depth)).tolist(),
                     )
                 )
     lower = compute_rl_lower_bound(depth)
-    return {"depth": depth, "leaves": 2 ** (depth - 1), "least_of_rl": lower, "contenders": found}
+    return {"depth": depth, "leaves": 2 ** (depth - 1), "least_of_rl": lower, "contenders": learners}
 
 
-def summarize_contender(one: Contender, depth: int, times: Sequence[float]) -> JsonDict:
-    """What one of them needed, on every tree; None: not within its episodes."""
+def summarize_contender(contender: Contender, depth: int, times: Sequence[float]) -> JsonDict:
+    """Return the episodes that one learner needed on each tree; None: more than its limit."""
     episodes = [None if np.isinf(time) else int(time) for time in times]
     return {
-        "label": one.label,
-        "learns_from_expert": one.learns_from_expert,
-        "episodes": one.episodes(depth),
+        "label": contender.label,
+        "learns_from_expert": contender.learns_from_expert,
+        "episodes": contender.episodes(depth),
         "until_free": episodes,
         **estimate_to_dict(estimate_median_time(episodes), "median"),
     }
 
 
 def select_contender(cases: Sequence[JsonDict], label: str) -> list[JsonDict | None]:
-    """One contender at all depths; None where it was not tried."""
-    return [next((one for one in case["contenders"] if one["label"] == label), None) for case in cases]
+    """Return one learner's results at all depths; None where it was not run."""
+    return [
+        next((contender for contender in case["contenders"] if contender["label"] == label), None) for case in cases
+    ]
 
 
 def describe_answer(cases: Sequence[JsonDict]) -> str:
-    """How the episodes grow: with the depth, or with the leaves."""
-    told = []
+    """Describe how the episodes grow: with the depth, or with the leaves."""
+    clauses = []
     depths = [case["depth"] for case in cases]
-    for one in CONTENDERS:
-        known = [
-            (k, found["median"]) for k, found in zip(depths, select_contender(cases, one.label), strict=True) if found
+    for contender in CONTENDERS:
+        medians = [
+            (k, result["median"])
+            for k, result in zip(depths, select_contender(cases, contender.label), strict=True)
+            if result
         ]
-        reached = [(k, median) for k, median in known if median is not None]
+        reached = [(k, median) for k, median in medians if median is not None]
         if not reached:
-            told.append(f"{one.label}: at no depth")
+            clauses.append(f"{contender.label}: at no depth")
             continue
-        (first, least) = reached[0]
-        (last, most) = reached[-1]
+        (first, first_median) = reached[0]
+        (last, last_median) = reached[-1]
         x, y = (np.array(column, float) for column in zip(*reached, strict=True))
-        if one.learns_from_expert:
-            grows = f"{fit_slope(x, y):.1f} more for each level"
+        if contender.learns_from_expert:
+            growth = f"{fit_slope(x, y):.1f} more for each level"
         else:
-            grows = f"{2 ** fit_slope(x, np.log2(y)):.2f} × as many for each level"
-        told.append(f"{one.label}: {least:,.0f} at depth {first} and {most:,.0f} at {last}, {grows}")
+            growth = f"{2 ** fit_slope(x, np.log2(y)):.2f} × as many for each level"
+        clauses.append(
+            f"{contender.label}: {first_median:,.0f} at depth {first} and {last_median:,.0f} at {last}, {growth}"
+        )
     beyond = [case["depth"] for case in cases if len(case["contenders"]) < len(CONTENDERS)]
-    more = (
+    bandits = (
         f" Bandits were not run at depths {join_with_and([str(depth) for depth in beyond])}: at the last of these "
         f"no RL needs fewer than {cases[-1]['least_of_rl']:,.0f} episodes in the mean."
         if beyond
         else ""
     )
-    return "Episodes until play is free of regret, in the median: " + "; ".join(told) + "." + more
+    return "Episodes until play is free of regret, in the median: " + "; ".join(clauses) + "." + bandits
 
 
 def plot_growth(figure: TreeStudy, cases: Sequence[JsonDict], path: Path) -> None:
-    """One panel: both kinds of growth on one logarithmic axis."""
+    """Plot both kinds of growth in one panel on a logarithmic axis."""
     depths = np.array([case["depth"] for case in cases], float)
     series = []
     trees = len(cases[0]["contenders"][0]["until_free"])
-    limit = np.array([max(one["episodes"] for one in case["contenders"]) for case in cases], float)
-    for one in CONTENDERS:
-        found = select_contender(cases, one.label)
+    limit = np.array([max(contender["episodes"] for contender in case["contenders"]) for case in cases], float)
+    for contender in CONTENDERS:
+        by_depth = select_contender(cases, contender.label)
         value, low, high = (
-            np.array([np.nan if f is None else fill_never(f[end]) for f in found]) for end in ("median", "low", "high")
+            np.array([np.nan if result is None else fill_never(result[end]) for result in by_depth])
+            for end in ("median", "low", "high")
         )
-        trials = np.array([[np.nan] * trees if f is None else [*map(fill_never, f["until_free"])] for f in found])
-        series.append(Series(one.label, value, low, high, trials, dotted=not one.learns_from_expert))
+        trials = np.array(
+            [[np.nan] * trees if result is None else [*map(fill_never, result["until_free"])] for result in by_depth]
+        )
+        series.append(Series(contender.label, value, low, high, trials, dotted=not contender.learns_from_expert))
     lines = {RL_LOWER_BOUND_LABEL: np.array([case["least_of_rl"] for case in cases])}
     panel = Panel("episodes until play is free of regret", series, log=True, limit=limit, lines=lines)
     labels = [f"{depth:.0f}" for depth in depths]
     plot_method_comparison([panel], depths, labels, "depth K", figure.title, path)
 
 
-def render_page(figure: TreeStudy, facts: JsonDict) -> list[str]:
-    """Question, figure, answer and table, in Markdown."""
+def render_page(figure: TreeStudy, results: JsonDict) -> list[str]:
+    """Return question, figure, answer and table, in Markdown."""
     header = "depth | leaves | learner | episodes until free of regret, median | 95 % interval | each tree"
     rows = [
         [
             str(case["depth"]),
             f"{case['leaves']:,}",
-            one["label"],
-            format_steps(one["median"]),
-            f"{format_steps(one['low'])} to {format_steps(one['high'])}",
-            ", ".join(map(format_steps, one["until_free"])),
+            learner["label"],
+            format_steps(learner["median"]),
+            f"{format_steps(learner['low'])} to {format_steps(learner['high'])}",
+            ", ".join(map(format_steps, learner["until_free"])),
         ]
-        for case in facts["cases"]
-        for one in case["contenders"]
+        for case in results["cases"]
+        for learner in case["contenders"]
     ]
-    quick = " in short" if "--quick" in facts["command"] else ""
+    quick = " in short" if "--quick" in results["command"] else ""
     return [
         f"# {figure.title}{quick}",
         f"*{figure.question}*",
         f"![{figure.title}]({figure.name}.png)",
-        facts["answer"],
-        describe_table(facts),
+        results["answer"],
+        describe_table(results),
         format_markdown_table(header, rows),
     ]
 
 
-def describe_table(facts: JsonDict) -> str:
-    """The words above the table."""
-    depth = facts["cases"][0]["depth"]
+def describe_table(results: JsonDict) -> str:
+    """Return the paragraph above the table."""
+    depth = results["cases"][0]["depth"]
     return (
-        f"{facts['trees']} trees of each depth K, with 2^(K−1) leaves that cost 0 or 1, all with a mean of ½, but for "
-        f"a random one that is better by {GAP:g}. Play is free of regret from the episode on after which the newer "
+        f"{results['trees']} trees of each depth K, with 2^(K−1) leaves that cost 0 or 1, all with a mean of ½, but "
+        f"for a random one that is better by {GAP:g}. Play is free of regret from the episode on after which the newer "
         f"half of all episodes so far always has at most {ZERO_REGRET_SHARE:.0%} of the regret of random play; what "
         f"was not so within the episodes that were played ({count_expert_episodes(depth) // depth} K with an expert, "
         "256 for each leaf without) counts as later than all that was. The expert knows Q* of both actions (exact), or "
@@ -199,19 +210,19 @@ def describe_table(facts: JsonDict) -> str:
     )
 
 
-def make_table(figure: TreeStudy, facts: JsonDict, folder: Path) -> Table:
-    """To print."""
+def make_table(figure: TreeStudy, results: JsonDict, folder: Path) -> Table:
+    """Return the table for the console."""
     rows = [
-        {"depth": case["depth"], **one, "shown": format_steps(one["median"])}
-        for case in facts["cases"]
-        for one in case["contenders"]
+        {"depth": case["depth"], **learner, "shown": format_steps(learner["median"])}
+        for case in results["cases"]
+        for learner in case["contenders"]
     ]
     columns = {
         "depth": make_text_column("depth"),
         "learner": make_text_column("label"),
         "episodes": make_text_column("shown"),
     }
-    closing = f"{facts['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
+    closing = f"{results['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
     return Table(rows, columns, closing, figure.question)
 
 

@@ -1,4 +1,4 @@
-"""The way to the goal through doors and keys, by breadth-first search: exact, and free of simulator steps."""
+"""Expert for doors and keys by breadth-first search: exact, and without simulator steps."""
 
 from dataclasses import dataclass
 
@@ -21,29 +21,29 @@ from aggrevated_experiments.where_it_pays.simulators.keys import (
 
 @dataclass(frozen=True)
 class BreadthFirst:
-    """Q*(s, a): the steps to the goal after each action, its own among them, whatever the horizon is."""
+    """Q*(s, a): the steps to the goal after each action, including this step, for any horizon."""
 
     simulator: Keys
     name: str = "breadth-first search"
 
     def q(self, states: Array) -> Array:
-        """[n, 4]. A layout is searched once for all states in a row that have it."""
-        found = np.empty((len(states), ACTIONS))
-        _query_states(np.ascontiguousarray(states), self.simulator.side, 1 << self.simulator.doors, found)
-        return found
+        """Return Q* [n, 4]. Consecutive states with the same layout share one search."""
+        q_values = np.empty((len(states), ACTIONS))
+        _query_states(np.ascontiguousarray(states), self.simulator.side, 1 << self.simulator.doors, q_values)
+        return q_values
 
     def act(self, states: Array, t: int) -> Array:
-        """The first of the best actions."""
+        """Return the first of the best actions, [n]."""
         actions: Array = self.q(states).argmin(axis=1)
         return actions
 
 
 @njit_cached
 def write_distances(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
-    """Write the steps to the goal from every cell with every set of keys, [masks, cells], −1 where there is no way.
+    """Write the steps to the goal from each cell with each set of keys, [masks, cells]; −1 for unreachable.
 
-    It goes backwards from the goal: whoever is in a cell came there from beside it, with these keys or, where a key
-    lies there, without that one.
+    The search goes backwards from the goal. The predecessors of a cell are its neighbors, with the same
+    keys or, where a key lies in the cell, without that key.
     """
     distance[:] = -1
     goal = int(state[GOAL])
@@ -57,25 +57,25 @@ def write_distances(state, side, masks, distance, queue):  # type: ignore[no-unt
     while head < tail:
         mask, cell = queue[head]
         head += 1
-        found = 0
-        for colour in range(COLOURS):
-            if state[KEY + colour] == cell:
-                found = 1 << colour
-        if found & ~mask:
-            continue  # nobody is there without it
-        for before in (mask, mask & ~found):
+        key_here = 0
+        for color in range(COLOURS):
+            if state[KEY + color] == cell:
+                key_here = 1 << color
+        if key_here & ~mask:
+            continue  # this cell cannot be entered without taking its key
+        for before in (mask, mask & ~key_here):
             if is_barred(state, before, cell):
                 continue
-            for beside in (cell - side, cell + side, cell - 1, cell + 1):
-                if distance[before, beside] == -1 and not is_barred(state, before, beside):
-                    distance[before, beside] = distance[mask, cell] + 1
+            for neighbor in (cell - side, cell + side, cell - 1, cell + 1):
+                if distance[before, neighbor] == -1 and not is_barred(state, before, neighbor):
+                    distance[before, neighbor] = distance[mask, cell] + 1
                     queue[tail, 0] = before
-                    queue[tail, 1] = beside
+                    queue[tail, 1] = neighbor
                     tail += 1
 
 
 @njit_cached
-def _query_states(states, side, masks, found):  # type: ignore[no-untyped-def]
+def _query_states(states, side, masks, q_values):  # type: ignore[no-untyped-def]
     distance = np.empty((masks, side * side), np.int32)
     queue = np.empty((masks * side * side, 2), np.int64)
     for row in range(len(states)):
@@ -84,4 +84,4 @@ def _query_states(states, side, masks, found):  # type: ignore[no-untyped-def]
             write_distances(state, side, masks, distance, queue)
         for action in range(ACTIONS):
             there, carried = move(state, side, int(state[POSITION]), int(state[CARRIED]), action)
-            found[row, action] = 1.0 + distance[carried, there]
+            q_values[row, action] = 1.0 + distance[carried, there]

@@ -1,4 +1,4 @@
-"""The fewest bins, by exhaustive search: exact, and free of simulator steps. And what one would do by hand."""
+"""Experts for bin packing: exhaustive search, which takes no simulator steps, and simple rules."""
 
 from dataclasses import dataclass
 
@@ -11,34 +11,34 @@ from aggrevated_experiments.where_it_pays.simulators.packing import BINS, CAPACI
 
 @dataclass(frozen=True)
 class ExactPacking:
-    """Q*(s, a): how many new bins the best packing of what is left takes, that of the action among them.
+    """Q*(s, a): the new bins of the best packing of the remaining items, including the bin of the action.
 
-    In which order items come changes nothing, since all of them are known. Where an action is not legal, Q* is more
-    than any packing takes.
+    The order of the items does not matter, since all are known. For illegal actions, Q* exceeds that of any
+    packing.
     """
 
     simulator: Packing
     name: str = "exact packing"
 
     def q(self, states: Array) -> Array:
-        """[n, 10]."""
-        found = np.empty((len(states), CAPACITY))
-        _query_states(np.ascontiguousarray(states), found)
-        return found
+        """Return Q* [n, 10]."""
+        q_values = np.empty((len(states), CAPACITY))
+        _query_states(np.ascontiguousarray(states), q_values)
+        return q_values
 
     def act(self, states: Array, t: int) -> Array:
-        """The first of the best actions: of several, the one that fills a bin most."""
+        """Return the first of the best actions, [n]: it fills a bin most."""
         actions: Array = self.q(states).argmin(axis=1)
         return actions
 
 
 @njit_cached
 def is_packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
-    """Whether the first `count` items, from large to small, fit into bins [11] that are counted by their room.
+    """Return whether the first `count` items, from large to small, fit into bins [11] counted by their room.
 
-    The largest is tried in bins of all rooms, from the fullest; an item that fills a bin is best there, since whatever
-    else were there could take its place; others that are alike go into bins of less and less room. `bins` stays
-    what it is.
+    The search tries bins from the fullest. An item that fills a bin exactly is best there, since anything
+    else in the bin could take its place. Equal items go into bins of decreasing room. `bins` is restored at
+    the end.
     """
     free = 0
     needed = 0
@@ -56,7 +56,7 @@ def is_packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
         most = CAPACITY
         if i > 0 and items[i - 1] == size and chosen[i - 1] > size:
             most = chosen[i - 1]
-        if back:  # take it out again, and try the next
+        if back:  # undo this item, and try the next bin
             bins[chosen[i] - size] -= 1
             bins[chosen[i]] += 1
             room = CAPACITY + 1 if chosen[i] == size else chosen[i] + 1
@@ -79,7 +79,7 @@ def is_packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
 
 @njit_cached
 def count_new_bins(bins, items, count, chosen):  # type: ignore[no-untyped-def]
-    """How many new bins these items take besides the open ones, at least."""
+    """Return the smallest number of new bins that these items take in addition to the open ones."""
     new = 0
     while not is_packable(bins, items, count, chosen):
         new += 1
@@ -89,26 +89,26 @@ def count_new_bins(bins, items, count, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit_cached
-def _query_states(states, found):  # type: ignore[no-untyped-def]
+def _query_states(states, q_values):  # type: ignore[no-untyped-def]
     count = states.shape[1] - ITEMS
     chosen = np.empty(count, np.int64)
     bins = np.empty(CAPACITY + 1, np.int64)
     for row in range(len(states)):
         state = states[row]
-        put = state[PACKED]
-        item = state[ITEMS + put]
-        items = np.sort(state[ITEMS + put + 1 :])[::-1]
+        packed = state[PACKED]
+        item = state[ITEMS + packed]
+        items = np.sort(state[ITEMS + packed + 1 :])[::-1]
         bins[:CAPACITY] = state[BINS:ITEMS]
         bins[CAPACITY] = 0
         for room in range(1, CAPACITY + 1):
             new = room == CAPACITY
             if room < item or (bins[room] == 0 and not new):
-                found[row, room - 1] = count + 1.0
+                q_values[row, room - 1] = count + 1.0
                 continue
             if not new:
                 bins[room] -= 1
             bins[room - item] += 1
-            found[row, room - 1] = new + count_new_bins(bins, items, len(items), chosen)
+            q_values[row, room - 1] = new + count_new_bins(bins, items, len(items), chosen)
             bins[room - item] -= 1
             if not new:
                 bins[room] += 1
@@ -116,25 +116,26 @@ def _query_states(states, found):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class BestFit:
-    """A rule: into the fullest bin that has room for it."""
+    """A rule that puts each item into the fullest bin with room for it."""
 
     simulator: Packing
     name: str = "best fit"
 
     def act(self, states: Array, t: int) -> Array:
+        """Return the actions of the rule, [n]."""
         actions: Array = self.simulator.action_mask(states).argmax(axis=1)
         return actions
 
 
 def count_first_fit_bins(items: Array) -> int:
-    """How many bins the rule takes that puts an item into the oldest bin that has room for it."""
+    """Return the number of bins if each item goes into the oldest bin with room for it."""
     bins: list[int] = []
     for item in map(int, items):
-        place = next((i for i, room in enumerate(bins) if room >= item), len(bins))
-        bins[place:] = [bins[place] - item, *bins[place + 1 :]] if place < len(bins) else [CAPACITY - item]
+        index = next((i for i, room in enumerate(bins) if room >= item), len(bins))
+        bins[index:] = [bins[index] - item, *bins[index + 1 :]] if index < len(bins) else [CAPACITY - item]
     return len(bins)
 
 
 def compute_lower_bound(items: Array) -> int:
-    """⌈Σ sizes / C⌉ bins, which no packing undercuts."""
+    """Return ⌈Σ sizes / C⌉, a lower bound on the bins of any packing."""
     return -(-int(items.sum()) // CAPACITY)

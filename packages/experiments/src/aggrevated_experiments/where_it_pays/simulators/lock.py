@@ -1,4 +1,4 @@
-"""A combination lock: only opening it pays, and nothing before the last digit tells whether those so far were right."""
+"""Simulator of a combination lock: only opening it pays, and wrong digits look like right ones."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
 
-DIGITS = 4  # to choose from at each place
+DIGITS = 4  # choices for each digit
 
 
 @dataclass(frozen=True)
 class Lock:
-    """State [n, 2] int64: how many digits were dialled, and whether all of them were right. Opening it costs −1.
+    """State [n, 2] int64: number of dialed digits, and whether all were right. Opening the lock costs −1.
 
-    A wrong digit is a dead end, and looks like a right one: all that an episode tells without an expert is whether one
-    of 4^L combinations opens the lock. Whoever learns from that alone, in whatever way, needs (4^L + 1)/2 episodes in
-    the mean. Were it seen, or did a wrong digit lead back to the start, counting visits would do it in order of L.
+    A wrong digit leads to a dead end that looks like the right way. Without an expert, an episode only
+    tests one of 4^L combinations, so that any method needs (4^L + 1)/2 episodes in the mean. If dead ends
+    were visible, or led back to the start, counting visits would need on the order of L episodes.
     """
 
     horizon: int = 10
@@ -30,46 +30,50 @@ class Lock:
 
     @property
     def observation_space(self) -> Box:
+        """The space of one-hot positions [L]."""
         return Box(0.0, 1.0, (self.length,), np.float32)
 
     @cached_property
     def combination(self) -> Array:
-        """[L]: the right digits, those of this length and this seed in every episode of every run."""
+        """Return the right digits [L]: the same for this length and seed in every episode of every run."""
         return np.random.default_rng([self.combination_seed, self.length]).integers(DIGITS, size=self.length)
 
     def reset(self, seeds: Array) -> Array:
+        """Return states without dialed digits."""
         return np.tile(np.array([0, 1]), (len(seeds), 1))
 
     def observe(self, state: Array) -> Array:
-        """[n, L] float32: which digit is next."""
-        seen: Array = (state[:, :1] == np.arange(self.length)).astype(np.float32)
-        return seen
+        """Return [n, L] float32: the position of the next digit, one-hot."""
+        observation: Array = (state[:, :1] == np.arange(self.length)).astype(np.float32)
+        return observation
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        dialled = state[:, 0]
+        """Return next states, costs, and whether all digits are dialed."""
+        dialed = state[:, 0]
         right = state[:, 1] * self.is_right(state, action)
-        done = dialled + 1 >= self.length
-        return np.stack([dialled + 1, right], axis=1), -(right * done).astype(np.float64), done
+        done = dialed + 1 >= self.length
+        return np.stack([dialed + 1, right], axis=1), -(right * done).astype(np.float64), done
 
     def is_right(self, state: Array, action: Array | int) -> Array:
-        """[n]: whether these digits are the right next ones."""
+        """Return whether these digits are the right next ones, [n]."""
         right: Array = self.combination[np.minimum(state[:, 0], self.length - 1)] == action
         return right
 
 
 @dataclass(frozen=True)
 class LockExpert:
-    """Who knows the combination: Q* in closed form. In a dead end no digit is better, and it dials the right one."""
+    """An expert that knows the combination: Q* in closed form, and the right digit even in dead ends."""
 
     lock: Lock
     name: str = "knows the combination"
 
     def q(self, states: Array) -> Array:
-        """Q*(s, ·) [n, A]: −1 for the right digit while all were right and there is time for the rest, else 0."""
+        """Return Q*(s, ·) [n, A]: −1 for the right digit if the lock can still be opened in time, else 0."""
         lock = self.lock
         opens = states[:, 1] * (lock.horizon >= lock.length)
         return np.stack([-1.0 * opens * lock.is_right(states, digit) for digit in range(DIGITS)], axis=1)
 
     def act(self, states: Array, t: int) -> Array:
+        """Return the right digits, [n]."""
         digits: Array = self.lock.combination[np.minimum(states[:, 0], self.lock.length - 1)]
         return digits

@@ -1,4 +1,4 @@
-"""A walk along a cliff, with an expert that knows exactly what every step costs: mistakes that differ greatly."""
+"""Task of a walk along a cliff, with an exact expert: mistakes differ greatly in cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ MAX_HORIZON = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class CliffProblem(ControlProblem):
-    """A cliff, and dynamic programming."""
+    """A cliff with an expert by dynamic programming."""
 
     name = "cliff"
     digits = 2
-    has_ratio = False  # the worst return has no meaning; what is lost to the expert has
+    has_ratio = False  # the worst return is meaningless; differences from the expert are compared
     make: SimulatorFactory = field(default=Cliff, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=CliffExpert, compare=False)  # type: ignore[assignment]
-    horizon: int = setting(50, "H, after how many steps a walk is over.", at_least(1, MAX_HORIZON))
+    horizon: int = setting(50, "H, the number of steps after which a walk ends.", at_least(1, MAX_HORIZON))
 
 
 TASK = Task(
@@ -30,5 +30,5 @@ TASK = Task(
     title="Walk along a cliff",
     problem=CliffProblem(),
     defaults=(Preset({"hidden": (16,)}),),
-    presets=(Preset({"learning_rate": 0.1}, update="follow-the-leader"),),  # DAgger: the best of .003, .01, .03, .1, .3
+    presets=(Preset({"learning_rate": 0.1}, update="follow-the-leader"),),  # best of .003, .01, .03, .1, .3
 )

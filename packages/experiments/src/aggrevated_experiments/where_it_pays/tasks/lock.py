@@ -1,4 +1,4 @@
-"""A combination lock, with somebody who knows the combination: where reinforcement learning has nothing to go by."""
+"""Task of a combination lock, whose expert knows the combination; without it, rewards are very sparse."""
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
@@ -17,16 +17,18 @@ MAX_LENGTH = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class LockProblem(ControlProblem):
-    """A lock, and an expert that knows its combination."""
+    """A lock with an expert that knows its combination."""
 
     name = "lock"
     digits = 2
     protocol_settings = ("combination_length", "combination_seed", "horizon")
     make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=LockExpert, compare=False)  # type: ignore[assignment]
-    horizon: int = setting(0, "H, after how many digits an episode is cut; 0: after those of the lock.", COUNT)
-    combination_length: int = setting(10, "L, how many digits have to be right.", at_least(1, MAX_LENGTH))
-    combination_seed: int = setting(0, "Of the combination, which is the same in all episodes and trials.", SEED)
+    horizon: int = setting(
+        0, "H, the number of digits after which an episode is cut; 0: the length of the lock.", COUNT
+    )
+    combination_length: int = setting(10, "L, the number of digits of the combination.", at_least(1, MAX_LENGTH))
+    combination_seed: int = setting(0, "Seed of the combination, which all episodes and trials share.", SEED)
 
     def __post_init__(self) -> None:
         make = partial(Lock, length=self.combination_length, combination_seed=self.combination_seed)
