@@ -1,7 +1,7 @@
-"""AggreVaTeD: differentiable imitation learning from an expert that knows what a mistake costs.
+"""AggreVaTeD: differentiable imitation learning from an expert that knows the cost-to-go of actions.
 
-This page is the public face: what is not on it is not public. A name is imported from its module when it is first
-used, so that `import aggrevated` costs next to nothing.
+`PUBLIC` lists the public API. A name is imported from its module when it is first used, so that `import
+aggrevated` is fast.
 """
 
 from importlib import import_module
@@ -11,7 +11,7 @@ __version__ = "0.3.0"
 
 # fmt: off
 PUBLIC = {
-    # the loop, and runs of it in folders
+    # the loop, runs and configs
     "aggrevated.algorithm": ("Iteration", "Learner", "aggrevated"),
     "aggrevated.training.run_folder": ("Run", "list_runs"),
     "aggrevated.training.trainer": ("Trainer", "resume", "train"),
@@ -42,7 +42,7 @@ PUBLIC = {
     "aggrevated.experts.q_function": ("QFunction",),
     "aggrevated.experts.demonstrations": ("Demonstrations", "read_demonstrations"),
     "aggrevated.experts.ensemble": ("make_expert_ensemble",),
-    # line 2: the policy, and its start
+    # line 2: policies and their starts
     "aggrevated.actors": ("Actor",),
     "aggrevated.policies": ("HiddenSettings", "Policy", "PolicySettings"),
     "aggrevated.policies.convolutional": ("ConvolutionalPolicy",),
@@ -63,7 +63,7 @@ PUBLIC = {
     "aggrevated.engines": ("Engine", "InProcessEngine"),
     "aggrevated.engines.processes": ("ProcessEngine",),
     "aggrevated.engines.ray": ("RayEngine",),
-    # line 6: the cost-to-go, and the loss
+    # line 6: cost-to-go oracles and losses
     "aggrevated.oracles": ("CostToGo", "Oracle", "OracleSettings", "Stateful", "Feedback"),
     "aggrevated.oracles.advantage": ("AdvantageOracle", "TakenActionOracle"),
     "aggrevated.oracles.critic": ("CriticOracle",),
@@ -113,7 +113,7 @@ __all__ = ["__version__", *HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    """The public object of that name."""
+    """Return the public object of that name."""
     if name not in HOMES:
         raise AttributeError(f"module 'aggrevated' has no attribute {name!r}")
     return getattr(import_module(HOMES[name]), name)

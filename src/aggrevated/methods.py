@@ -1,4 +1,4 @@
-"""Methods, the paper's and later ones, as rows: start, what a mistake costs, gradient, update. One loop for all."""
+"""Methods of the paper and later ones: combinations of start, oracle, loss and update for one loop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,29 +8,47 @@ from aggrevated.core.errors import UsageError
 from aggrevated.core.registry import find_entry_points, load_entry_point
 from aggrevated.core.settings import check_known
 
-EXPERT_ORACLE = ("asked",)  # the cost-to-go: Q*, in whichever way the task's expert can be asked for it
-ANY_COMPATIBLE = "others"  # among updates: and whatever else fits
+EXPERT_ORACLE = ("asked",)  # any oracle of Q* that the task's expert supports
+ANY_COMPATIBLE = "others"  # among updates: any other compatible one
 
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table below; all in it can be chosen otherwise, as far as it fits."""
+    """A method as a combination of components of Algorithm 1; options can select other compatible ones.
+
+    Attributes:
+        title: name in figures and tables.
+        start: how the policy starts (line 2).
+        oracles: oracles, the default first; or EXPERT_ORACLE (line 6).
+        losses: losses by preference; the first that fits the oracle is the default (line 6).
+        updates: updates, the default first (line 7).
+        settings: settings whose defaults differ from the components' defaults.
+        queries_expert: whether the expert is queried for costs.
+        reinforcement: reinforcement that follows imitation, with EXPERT_ORACLE only (line 6).
+    """
 
     title: str
-    start: str  # (line 2)
-    oracles: tuple[str, ...]  # oracles, the usual one first; or ASKED (line 6)
-    losses: tuple[str, ...]  # by preference: the first that fits the oracle is the usual one (line 6)
-    updates: tuple[str, ...]  # the usual one first (line 7)
-    settings: Mapping[str, Any] = field(default_factory=dict)  # others than the usual ones
-    queries_expert: bool = True  # whether the expert is asked what a mistake costs
-    reinforcement: str = "none"  # what follows the imitation, where the expert is ASKED (line 6)
+    start: str
+    oracles: tuple[str, ...]
+    losses: tuple[str, ...]
+    updates: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    queries_expert: bool = True
+    reinforcement: str = "none"
 
-    def list_allowed_components(self, place: str) -> tuple[str, ...]:
-        """The pieces that it is defined by, where no others can be chosen; nothing where they can."""
-        asked = self.oracles == EXPERT_ORACLE
-        closed = {"update": ANY_COMPATIBLE not in self.updates, "oracle": not asked, "reinforcement": not asked}
+    def list_allowed_components(self, slot: str) -> tuple[str, ...]:
+        """List the components that define the method in a slot.
+
+        Args:
+            slot: slot of a config, such as "update".
+
+        Returns:
+            The only allowed names, or an empty tuple if any compatible component is allowed.
+        """
+        closed = self.oracles != EXPERT_ORACLE
+        is_fixed = {"update": ANY_COMPATIBLE not in self.updates, "oracle": closed, "reinforcement": closed}
         names = {"update": self.updates, "oracle": self.oracles, "reinforcement": (self.reinforcement,)}
-        return names[place] if closed.get(place) else ()
+        return names[slot] if is_fixed.get(slot) else ()
 
 
 ALL_ACTIONS = ("all-actions",)
@@ -66,19 +84,19 @@ METHODS = {  # title, start (line 2), oracles and losses (line 6), updates (line
         "Scheduled sampling", "random", ZERO_ONE_ORACLE, LIKELIHOOD, REGULAR_OR_FTL_UPDATES, DECAYING_ALPHA),
 }
 # fmt: on
-ENTRY_POINT_GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows
+ENTRY_POINT_GROUP = "aggrevated.methods"  # entry points of other packages' methods
 
 
 def list_method_names() -> list[str]:
-    """The names of all methods there are."""
+    """Return the names of all methods."""
     return [*METHODS, *find_entry_points(ENTRY_POINT_GROUP)]
 
 
 def find_method(name: str) -> Method:
-    """The row of that name, or a `UsageError` that lists them all."""
+    """Return the method of that name, or raise a `UsageError` that lists all names."""
     if name in METHODS:
         return METHODS[name]
-    row = load_entry_point(find_entry_points(ENTRY_POINT_GROUP)[check_known(name, "method", list_method_names())])
-    if not isinstance(row, Method):
-        raise UsageError(f"the method {name} of an installed package is no Method; mend or remove it")
-    return row
+    loaded = load_entry_point(find_entry_points(ENTRY_POINT_GROUP)[check_known(name, "method", list_method_names())])
+    if not isinstance(loaded, Method):
+        raise UsageError(f"the method {name} of an installed package is not a Method; fix or uninstall it")
+    return loaded

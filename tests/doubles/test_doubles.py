@@ -100,8 +100,8 @@ def test_architecture_docs_name_every_entry_point_group() -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"name": "other"}, "calls itself 'other'"),
-        ({"build": None}, "is no frozen dataclass with all the methods of its kind"),
+        ({"name": "other"}, "has the name 'other'"),
+        ({"build": None}, "is not a frozen dataclass that defines all abstract methods"),
         ({"wide": field(default=None, metadata={"words": "", "rule": None})}, "has a setting 'wide' of a type"),
     ],
 )
@@ -163,7 +163,7 @@ def test_broken_entry_point_error_names_its_package(install_folder: Path) -> Non
     points.write_text("[aggrevated.updates]\nbroken = corridor_package:nothing\nmixed = corridor_package:TASK\n")
     with pytest.raises(UsageError, match="corridor_package:nothing of the package corridor-package cannot be imported"):
         resolve_config("cartpole", update="broken")
-    with pytest.raises(UsageError, match="the update mixed of an installed package is no UpdateSettings"):
+    with pytest.raises(UsageError, match="the update mixed of an installed package is not a subclass of UpdateSettings"):
         resolve_config("cartpole", update="mixed")
     assert (
         resolve_config("cartpole").update.name == "exponentiated"

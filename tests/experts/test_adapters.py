@@ -240,7 +240,7 @@ def test_as_expert_prefers_exact_native_observations():
         (lambda o: 0.5, "chose action 0.5 of Discrete(3)"),
         (lambda o: [0, 1], "gave an action of shape (2,) in step 2 of an episode; it must be of shape ()"),
         (lambda o: 1 / 0, "raised ZeroDivisionError: division by zero (test_adapters.py, line"),
-        (lambda o: torch.ones(1, requires_grad=True), "gave an action that is no array (Can't call numpy() on"),
+        (lambda o: torch.ones(1, requires_grad=True), "gave an action that is not an array (Can't call numpy() on"),
         (lambda o: np.inf, "gave an action that is not finite (inf)"),
         (lambda o: np.nan, "gave an action that is not finite (nan) in step 2"),
     ],
@@ -258,7 +258,7 @@ def test_query_actions_reports_an_invalid_action(simulator, states, answer, word
     [
         (lambda observations: 1, "gave actions of type int for 12 observations"),
         (nn.Linear(2, 4), r"gave preferences of shape \(12, 4\)"),
-        (nn.LSTM(2, 3), "gave tuple for observations in step 0 of an episode; make it give one tensor"),
+        (nn.LSTM(2, 3), "gave tuple for observations in step 0 of an episode; make it return one tensor"),
         (nn.Linear(5, 3), "raised RuntimeError: mat1 and mat2"),
         (QFunction(nn.Linear(2, 2)), r"gave outputs of shape \(12, 2\) in step 0 .*; they must be of shape \(12, 3\)"),
     ],
@@ -281,17 +281,17 @@ class Three:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (7, "int 7 is no expert: give an object with q"),
-        (None, "NoneType None is no expert"),
-        ("nobody", "'nobody' is no expert: give"),
-        (OneAtATime, "the class OneAtATime is no expert"),
+        (7, "int 7 is not an expert: pass an object with q"),
+        (None, "NoneType None is not an expert"),
+        ("nobody", "'nobody' is not an expert: pass"),
+        (OneAtATime, "the class OneAtATime is not an expert"),
         (OnlyV(), "OnlyV has v, but no act"),
-        (Three(), "the q of Three needs 3 arguments; give it as q"),
-        (lambda: 0, "lambda needs 0 arguments; give a function of"),
+        (Three(), "the q of Three needs 3 arguments; define it as q"),
+        (lambda: 0, "lambda needs 0 arguments; pass a function of"),
         (lambda a, b, c: 0, "lambda needs 3 arguments"),
-        (lambda o, *, key: 0, "needs key by its name; give it a default"),
-        (lambda simulator: make_expert, "makes what makes an expert"),
-        (QFunction(7), "a QFunction of int: give an nn.Module"),
+        (lambda o, *, key: 0, "needs the keyword argument key; give it a default"),
+        (lambda simulator: make_expert, "returns a function that makes an expert"),
+        (QFunction(7), "a QFunction of int cannot be called; pass an nn.Module"),
     ],
 )
 def test_as_expert_refuses_objects_that_are_not_experts(simulator, given, words):
@@ -337,7 +337,7 @@ def test_behavior_fingerprint_refuses_stochastic_or_stateful_experts(simulator):
         return len(asked) % 3
 
     for expert in (draws, remembers):
-        with pytest.raises(UserCodeError, match=r"the same question to its act.*deterministic=True"):
+        with pytest.raises(UserCodeError, match=r"the same query of its act.*deterministic=True"):
             compute_behavior_fingerprint(as_expert(expert, simulator), simulator)
 
 
@@ -346,7 +346,7 @@ def test_behavior_fingerprint_reports_q_of_a_wrong_shape(simulator):
         def q(self, observations):
             return np.zeros((len(observations), 7))
 
-    with pytest.raises(UserCodeError, match=r"costs-to-go of shape \(8, 7\).*must be of shape \(8, 3\): mend its q"):
+    with pytest.raises(UserCodeError, match=r"costs-to-go of shape \(8, 7\).*must be of shape \(8, 3\): fix its q"):
         compute_behavior_fingerprint(as_expert(Wide(), simulator), simulator)
 
 
@@ -355,7 +355,7 @@ def test_behavior_fingerprint_explains_that_q_was_given_raw_states(simulator):
         def q(self, state):
             return -np.abs(state[:, :1] + np.array([-1, 0, 1]))
 
-    with pytest.raises(UserCodeError, match=r"mend its q, which is given states.*call its parameter observation"):
+    with pytest.raises(UserCodeError, match=r"fix its q, which receives states.*name its parameter observation"):
         compute_behavior_fingerprint(as_expert(Reads(), simulator), simulator)
 
 
@@ -380,7 +380,7 @@ class Model:
 
 def test_as_expert_uses_predict_of_a_model(simulator, states, places):
     np.testing.assert_array_equal(as_expert(Model(), simulator).act(states, 0), 1 - np.sign(places))
-    with pytest.raises(UsageError, match="remembers what it saw"):
+    with pytest.raises(UsageError, match="has a recurrent policy"):
         as_expert(Model(memory=np.ones(3)), simulator).act(states, 0)
 
 

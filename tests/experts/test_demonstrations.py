@@ -86,7 +86,7 @@ def test_behavior_clone_fits_continuous_actions(push_simulator):
 
 
 def test_behavior_clone_fits_a_single_step(simulator, monkeypatch):
-    monkeypatch.setattr("aggrevated.experts.behavior_clone.MOST", 300)
+    monkeypatch.setattr("aggrevated.experts.behavior_clone.MAX_STEPS", 300)
     clone = as_expert([(np.array([[1.0, 1.0]]), [2])], simulator)
     assert set(clone.act(simulator.reset(np.arange(3, dtype=np.uint64)), 0)) == {2}
 
@@ -166,10 +166,10 @@ def test_read_demonstrations_refuses_malformed_files(tmp_path, change, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"actions": np.full(18, 3)}, "have actions that are none of Discrete(3)"),
-        ({"actions": np.full(18, 0.5)}, "an action is no whole number"),
-        ({"actions": np.zeros((18, 2), int)}, "have actions of shape (2,), and the environment's are of Discrete(3)"),
-        ({"observations": np.zeros((18, 3))}, "have observations of shape (3,), and the environment shows Box"),
+        ({"actions": np.full(18, 3)}, "have actions that are not in Discrete(3)"),
+        ({"actions": np.full(18, 0.5)}, "an action is not a whole number"),
+        ({"actions": np.zeros((18, 2), int)}, "have actions of shape (2,), but the environment's are of Discrete(3)"),
+        ({"observations": np.zeros((18, 3))}, "have observations of shape (3,), but the environment's are of Box"),
         ({"observations": None, "observations/x": np.zeros((18, 2))}, "have no observations, but observations/x"),
     ],
 )
@@ -188,12 +188,12 @@ def test_as_expert_refuses_demonstrations_of_another_environment(tmp_path, simul
     ("episodes", "error", "words"),
     [
         ([], UsageError, "are empty"),
-        ([np.zeros(3)], UsageError, "episode 0 of the demonstrations is no (observations, actions)"),
+        ([np.zeros(3)], UsageError, "episode 0 of the demonstrations is not (observations, actions)"),
         ([(np.zeros((2, 2)), [])], DataError, "episode 0 of the demonstrations has no actions"),
         ([(np.zeros((4, 2)), [1, 1])], DataError, "has 2 actions and observations of shape (4, 2)"),
         ([(np.zeros((1, 2)), [1], [0.0]), (np.zeros((1, 2)), [1])], DataError, "rewards for 1 of 2 episodes"),
-        ([(np.zeros((1, 2)), [1]), (np.zeros((1, 3)), [1])], DataError, "are not alike"),
-        ([([[1, 2], [3]], [1, 1])], DataError, "the observations of episode 0 of the demonstrations are no array"),
+        ([(np.zeros((1, 2)), [1]), (np.zeros((1, 3)), [1])], DataError, "have different shapes or keys"),
+        ([([[1, 2], [3]], [1, 1])], DataError, "the observations of episode 0 of the demonstrations are not an array"),
         ([(np.array([["a", "b"]]), [1])], DataError, "have observations of type <U1; give numbers"),
     ],
 )
@@ -216,7 +216,9 @@ def test_read_demonstrations_neither_runs_pickles_nor_trusts_headers(tmp_path):
     np.lib.format.write_array_header_1_0(header, {"shape": (10**12,), "fortran_order": False, "descr": "<f8"})
     with zipfile.ZipFile(tmp_path / "large.npz", "w") as archive:
         archive.writestr("actions.npy", header.getvalue())
-    with pytest.raises(DataError, match=r"its actions.npy is not of the size that it says\); save it again with numpy"):
+    with pytest.raises(
+        DataError, match=r"its actions.npy does not have the size that its header declares\); save it again with numpy"
+    ):
         read_demonstrations(tmp_path / "large.npz")
     (tmp_path / "text.npz").write_text("no zip")
     with pytest.raises(DataError, match=r"is not an \.npz file of demonstrations"):
@@ -247,7 +249,7 @@ def test_as_expert_clones_a_minari_dataset(monkeypatch, simulator, states, place
     assert asked == ["line/expert-v0"] and "12 recorded episodes" in clone.description
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(places))
     with pytest.raises(
-        DataError, match=r"no dataset other that can be read here \(not here\); run: minari download other"
+        DataError, match=r"cannot read the Minari dataset other \(not here\); run: minari download other"
     ):
         read_demonstrations("minari:other")
 

@@ -221,10 +221,10 @@ def test_time_limit_ends_user_code_that_hangs() -> None:
 
     began = time.monotonic()
     with pytest.raises(
-        UserCodeError, match=r"Broken had not answered step after 0\.3 seconds in step 2 .*--time-limit"
+        UserCodeError, match=r"Broken did not return from step within 0\.3 seconds in step 2 .*--time-limit"
     ):
         GymnasiumSimulator(make_broken_environment(sleep), 8)
-    with pytest.raises(UserCodeError, match=r"the expert says had not answered act after 1\.2 seconds"):
+    with pytest.raises(UserCodeError, match=r"the expert says did not return from act within 1\.2 seconds"):
         evaluate_returns(ScriptedExpert(sleep), FaultySimulator(lambda *usual: usual), SEEDS)
 
     def stubborn(*_: Any) -> Any:
@@ -234,7 +234,7 @@ def test_time_limit_ends_user_code_that_hangs() -> None:
             except Exception:
                 continue
 
-    with pytest.raises(UserCodeError, match="had not answered act"):
+    with pytest.raises(UserCodeError, match="did not return from act"):
         evaluate_returns(ScriptedExpert(stubborn), FaultySimulator(lambda *usual: usual), SEEDS)
     assert time.monotonic() - began < 7
 
@@ -244,9 +244,9 @@ def test_ragged_answers_of_user_code_are_refused() -> None:
         def q(self, states: Any) -> Any:
             return [[1.0], *([1.0, 2.0],) * (len(states) - 1)]
 
-    with pytest.raises(UserCodeError, match="the expert says gave costs-to-go that are no array"):
+    with pytest.raises(UserCodeError, match="the expert says gave costs-to-go that are not an array"):
         QStarOracle(Ragged(lambda n, t: None))(roll_in_new_policy(FaultySimulator(lambda *usual: usual)))
-    with pytest.raises(UserCodeError, match="late gave states that are no array"):
+    with pytest.raises(UserCodeError, match="late gave states that are not an array"):
         policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
         evaluate_returns(policy, FaultySimulator(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
 

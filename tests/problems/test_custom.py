@@ -137,7 +137,7 @@ def test_train_names_missing_arguments_and_errors_of_an_environment(tmp_path: Pa
 
     with pytest.raises(UsageError, match=r"sized needs length .*--environment-options '{\"length\": \"...\"}'"):
         aggrevated.train(sized, expert=environments.act, out=tmp_path / "run", say=discard, **SHORT)
-    with pytest.raises(DataError, match=r"broken raised OSError: no map .*mend its making of environments"):
+    with pytest.raises(DataError, match=r"broken raised OSError: no map .*fix its making of environments"):
         aggrevated.train(broken, expert=environments.act, out=tmp_path / "run", say=discard, **SHORT)
     options = {"environment_options": '{"length": 2}'}
     run = aggrevated.train(sized, expert=environments.act, out=tmp_path / "run", say=discard, **SHORT, **options)

@@ -109,7 +109,7 @@ def test_simulator_without_action_mask_raises_on_illegal_action():
         action_mask = None
 
     policy = randomise(POLICIES["feed-forward"](), 1, scale=2.0)
-    with pytest.raises(UserCodeError, match=r"(?s)corridor raised AssertionError: an illegal action.*mend its step"):
+    with pytest.raises(UserCodeError, match=r"(?s)corridor raised AssertionError: an illegal action.*fix its step"):
         roll_in(MasklessCorridor(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40))
 
 

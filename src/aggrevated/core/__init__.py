@@ -1,1 +1,1 @@
-"""What every part needs: settings, registry, random streams, spaces, statistics."""
+"""Foundations: settings, registry, random streams, spaces, statistics and errors."""

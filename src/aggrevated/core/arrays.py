@@ -1,4 +1,4 @@
-"""The one name for NumPy arrays in signatures; shapes stand in the docstrings, in the order [K, T, ...]."""
+"""Type alias of NumPy arrays; docstrings give the shapes, in the order [K, T, ...]."""
 
 from typing import Any, TypeAlias
 

@@ -1,22 +1,27 @@
-"""The errors that a user can meet: each one sentence with a remedy, and the exit code of the command line."""
+"""Errors for users: one sentence with a remedy each, and the exit code of the command line."""
 
 from typing import Self
 
 
 class AggrevatedError(Exception):
-    """The run failed: exit code 1. Every error below is one of these."""
+    """Base class of the errors that aggrevated raises on purpose; a failed run has exit code 1."""
 
     exit_code = 1
 
 
 class UsageError(AggrevatedError, ValueError):
-    """Something was asked for that does not exist or cannot be: exit code 2."""
+    """Invalid request, such as an unknown name or a bad value: exit code 2."""
 
     exit_code = 2
 
 
 class UnusedSettingError(UsageError):
-    """A setting was given that has no effect on the run: exit code 2. `setting` is its name."""
+    """Setting without an effect on the run: exit code 2.
+
+    Args:
+        sentence: the message.
+        setting: name of the setting.
+    """
 
     def __init__(self, sentence: str, setting: str) -> None:
         super().__init__(sentence, setting)
@@ -27,16 +32,21 @@ class UnusedSettingError(UsageError):
 
 
 class DataError(AggrevatedError, ValueError):
-    """A file, a checkpoint or an oracle gave data that cannot be used: exit code 65."""
+    """Unusable data from a file, a checkpoint or an oracle: exit code 65."""
 
     exit_code = 65
 
 
 class UserCodeError(DataError):
-    """A simulator or an expert raised, took too long, or gave what cannot be used: exit code 65.
+    """Failure of a simulator, an expert or other user code: exit code 65.
 
-    `row` is where in its batch that was, until somebody knows which episode it is: `seed` is that of its trajectory, by
-    which it can be seen again, and `step` counts from 0.
+    Args:
+        part: what failed, such as "the expert NAME".
+        what: what it did, such as "raised KeyError".
+        remedy: what to do about it.
+        row: row of the batch in which it failed, while the episode is unknown.
+        step: step of the episode, from 0.
+        seed: seed of the trajectory, with which it can be repeated.
     """
 
     def __init__(
@@ -47,10 +57,19 @@ class UserCodeError(DataError):
         self.part, self.what, self.remedy, self.row, self.step, self.seed = self.args
 
     def add_position(self, row: int | None = None, step: int | None = None, seed: int | None = None) -> Self:
-        """The same, with what is known better now of where it was."""
-        then = self.row, self.step, self.seed
-        now = (new if new is not None else old for new, old in zip((row, step, seed), then, strict=True))
-        return type(self)(self.part, self.what, self.remedy, *now)
+        """Return a copy of the error with more of its position.
+
+        Args:
+            row: row of the batch, or None to keep it.
+            step: step of the episode, or None to keep it.
+            seed: seed of the trajectory, or None to keep it.
+
+        Returns:
+            The error with the position that is known now.
+        """
+        known = self.row, self.step, self.seed
+        position = (new if new is not None else old for new, old in zip((row, step, seed), known, strict=True))
+        return type(self)(self.part, self.what, self.remedy, *position)
 
     def __str__(self) -> str:
         episode = f"the episode of seed {self.seed}" if self.seed is not None else "an episode"
@@ -59,6 +78,6 @@ class UserCodeError(DataError):
 
 
 class StorageError(AggrevatedError, OSError):
-    """Reading or writing failed, for example on a full disk: exit code 74."""
+    """Failure to read or write a file, for example on a full disk: exit code 74."""
 
     exit_code = 74

@@ -1,4 +1,4 @@
-"""What this machine gives a run: cores, and threads."""
+"""Cores, threads and memory of this machine."""
 
 import os
 import platform
@@ -9,31 +9,27 @@ from pathlib import Path
 
 from aggrevated.core.errors import AggrevatedError, UsageError
 
-THREADS_VARIABLE = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
-THREAD_POOL_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-)  # what numerical libraries read when loaded
+THREADS_VARIABLE = "AGGREVATED_THREADS"  # environment variable: number of threads that step a simulator
+THREAD_POOL_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def count_cores() -> int:
-    """How many this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def choose_thread_count() -> int:
-    """One for each core, unless the environment says otherwise."""
-    given = os.environ.get(THREADS_VARIABLE, "")
-    if not given:
+    """Return the number of threads in the environment variable, or one per core."""
+    text = os.environ.get(THREADS_VARIABLE, "")
+    if not text:
         return count_cores()
-    if not given.isdecimal() or int(given) < 1:
-        raise UsageError(f"{THREADS_VARIABLE} is {given!r}, but must be a whole number of at least 1")
-    return int(given)
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"{THREADS_VARIABLE} is {text!r}, but must be a whole number of at least 1")
+    return int(text)
 
 
 def describe_machine() -> dict[str, str | int]:
-    """What the time that something took hangs on, and nothing that names it."""
+    """Return what run times depend on: processor, cores, system and Python version."""
     return {
         "processor": get_processor_name(),
         "cores": count_cores(),
@@ -43,7 +39,7 @@ def describe_machine() -> dict[str, str | int]:
 
 
 def get_processor_name() -> str:
-    """Its model, where the system tells; else what kind it is."""
+    """Return the model of the processor if the system reports it, else its architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -54,7 +50,7 @@ def get_processor_name() -> str:
 
 @contextmanager
 def reraise_memory_errors(what: str) -> Iterator[None]:
-    """Turn what NumPy and torch say where there is no memory left into one sentence with a remedy."""
+    """Reraise out-of-memory errors of NumPy and torch as an `AggrevatedError` with a remedy."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -65,25 +61,35 @@ def reraise_memory_errors(what: str) -> Iterator[None]:
 
 @contextmanager
 def single_thread() -> Iterator[None]:
-    """Pin every numerical library to one thread, whatever the environment says: bits hang on the number of threads.
+    """Limit all numerical libraries to one thread in a block, since results depend on the number of threads.
 
-    Those loaded already get their own number back afterwards; one that is loaded in here keeps to one thread.
+    Loaded libraries get their number of threads back afterwards; libraries first loaded in the block keep one
+    thread.
+
+    Yields:
+        None.
+
+    Example:
+        >>> import torch
+        >>> with single_thread():
+        ...     torch.get_num_threads()
+        1
     """
     from threadpoolctl import threadpool_limits
 
     torch = sys.modules.get("torch")
-    environment = {name: os.environ.get(name) for name in THREAD_POOL_VARIABLES}
-    threads = torch.get_num_threads() if torch else 0  # asked before the limits, which it would see
+    variables = {name: os.environ.get(name) for name in THREAD_POOL_VARIABLES}
+    threads = torch.get_num_threads() if torch else 0  # read before threadpoolctl changes it
     os.environ.update(dict.fromkeys(THREAD_POOL_VARIABLES, "1"))
     try:
         with threadpool_limits(1):
             if torch:
-                torch.set_num_threads(1)  # which it hands on to threads that begin later
+                torch.set_num_threads(1)  # also for threads that start later
             yield
     finally:
         if torch:
             torch.set_num_threads(threads)
-        for name, value in environment.items():
+        for name, value in variables.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value

@@ -1,7 +1,7 @@
-"""Pieces found by name: those in a folder of this package, and those that installed packages offer.
+"""Components by name: builtin components, and those of other installed packages.
 
-A file in the folder announces its pieces by defining them; nothing else lists them. Another package offers its own by
-an entry point of the shelf's group, for example in its pyproject.toml:
+A module in the component's folder adds components by defining them. Other packages add components by entry
+points of the registry's group, for example in pyproject.toml:
 
     [project.entry-points."aggrevated.updates"]
     mine = "my_package.updates:MySettings"
@@ -26,116 +26,117 @@ Kind = TypeVar("Kind", bound=Settings)
 
 @dataclass(frozen=True)
 class Registry(Generic[Kind]):
-    """All pieces of one kind."""
+    """Settings classes of all components of one kind, by name."""
 
-    kind: str  # what it is called: "update"
-    package: str  # the package whose modules define the shipped ones
+    kind: str  # in messages, such as "update"
+    package: str  # package whose modules define the builtin components
     base: type[Kind]
-    entry_point_group: str  # of the entry points by which other packages offer theirs
+    entry_point_group: str  # of components of other packages
 
     @cached_property
     def builtin(self) -> dict[str, type[Kind]]:
-        """Those of the folder, in the order of its files."""
+        """Return the builtin components by name, in the order of their modules."""
         modules = [import_module(name) for name in list_modules(self.package)]
-        found = [
-            piece
+        components = [
+            component
             for module in modules
-            for piece in iter_components_in(vars(module).values(), self.base, module.__name__)
+            for component in iter_components_in(vars(module).values(), self.base, module.__name__)
         ]
-        return {piece.name: piece for piece in found}
+        return {component.name: component for component in components}
 
-    def names(self, brought: Iterable[type[Settings]] = ()) -> list[str]:
-        """The names of all there are, with those that a task brings."""
-        own = [piece.name for piece in brought if issubclass(piece, self.base)]
-        return [*dict.fromkeys([*own, *self.builtin, *find_entry_points(self.entry_point_group)])]
+    def names(self, task_components: Iterable[type[Settings]] = ()) -> list[str]:
+        """Return the names of all components, with those of a task first."""
+        task_names = [component.name for component in task_components if issubclass(component, self.base)]
+        return [*dict.fromkeys([*task_names, *self.builtin, *find_entry_points(self.entry_point_group)])]
 
-    def get(self, name: str, brought: Iterable[type[Settings]] = ()) -> type[Kind]:
-        """The piece of that name, or a `UsageError` that lists them all."""
-        for piece in brought:
-            if issubclass(piece, self.base) and piece.name == name:
-                return piece
+    def get(self, name: str, task_components: Iterable[type[Settings]] = ()) -> type[Kind]:
+        """Return the component of that name, or raise a `UsageError` that lists all names."""
+        for component in task_components:
+            if issubclass(component, self.base) and component.name == name:
+                return component
         if name in self.builtin:
             return self.builtin[name]
-        check_known(name, self.kind, self.names(brought))
-        piece = load_entry_point(find_entry_points(self.entry_point_group)[name])
-        if fault := self.find_fault(piece, name):
-            raise UsageError(f"the {self.kind} {name} of an installed package {fault}; mend or remove it")
-        found: type[Kind] = piece
-        return found
+        check_known(name, self.kind, self.names(task_components))
+        loaded = load_entry_point(find_entry_points(self.entry_point_group)[name])
+        if fault := self.find_fault(loaded, name):
+            raise UsageError(f"the {self.kind} {name} of an installed package {fault}; fix or uninstall it")
+        component_class: type[Kind] = loaded
+        return component_class
 
-    def find_fault(self, piece: Any, name: str) -> str:
-        """What is wrong with a piece that another package offers by that name; nothing if it is sound."""
-        if not (isinstance(piece, type) and issubclass(piece, self.base)):
-            return f"is no {self.base.__name__}"
-        if piece.name != name:
-            return f"calls itself {piece.name!r}"
-        if "__dataclass_fields__" not in vars(piece) or isabstract(piece):
-            return "is no frozen dataclass with all the methods of its kind"
-        wrong = [field for field in get_declared_settings(piece) if not is_supported_type(get_type_hints(piece)[field])]
-        return f"has a setting {wrong[0]!r} of a type that has no option" if wrong else ""
+    def find_fault(self, component: Any, name: str) -> str:
+        """Return what is wrong with another package's component of that name, or an empty text."""
+        if not (isinstance(component, type) and issubclass(component, self.base)):
+            return f"is not a subclass of {self.base.__name__}"
+        if component.name != name:
+            return f"has the name {component.name!r}"
+        if "__dataclass_fields__" not in vars(component) or isabstract(component):
+            return "is not a frozen dataclass that defines all abstract methods"
+        types = get_type_hints(component)
+        unsupported = [field for field in get_declared_settings(component) if not is_supported_type(types[field])]
+        return f"has a setting {unsupported[0]!r} of an unsupported type" if unsupported else ""
 
 
 def list_modules(folder: str) -> list[str]:
-    """The names of the modules of a package; neither they nor it are imported."""
+    """Return the names of the modules of a package without importing them."""
     spec = find_spec(folder)
-    places = spec.submodule_search_locations if spec else None
-    return [f"{folder}.{module.name}" for module in pkgutil.iter_modules(places or [])]
+    locations = spec.submodule_search_locations if spec else None
+    return [f"{folder}.{module.name}" for module in pkgutil.iter_modules(locations or [])]
 
 
-TASKS = "aggrevated.tasks"  # the folder of the shipped tasks, and the group of those that other packages offer
+TASKS = "aggrevated.tasks"  # package of the builtin tasks, and entry point group of others
 
 
 def list_builtin_tasks() -> dict[str, str]:
-    """The modules of the shipped tasks, by the tasks' names; none of them is imported."""
+    """Return the modules of the builtin tasks by task name, without importing them."""
     return {module.rpartition(".")[2].replace("_", "-"): module for module in list_modules(TASKS)}
 
 
 def list_task_names() -> list[str]:
-    """The names of all tasks there are."""
+    """Return the names of all tasks."""
     return [*list_builtin_tasks(), *find_entry_points(TASKS)]
 
 
-SIBLING_PACKAGES = {  # folders of this repository, and the commands and tasks of the packages in them
+SIBLING_PACKAGES = {  # packages in folders of this repository, with their commands and tasks
     "packages/reader": ("parse", "draw", "reader"),
     "packages/experiments": ("reproduce", "theory", "cliff", "keys", "lock", "packing"),
 }
 
 
 def check_package_installed(name: str | None, kind: str) -> None:
-    """Raise a `UsageError` that says what to install if the command or task is one of a sibling package."""
+    """Raise a `UsageError` with the command to install if a command or task belongs to a sibling package."""
     for folder, names in SIBLING_PACKAGES.items():
         if name in names:
             package = folder.replace("packages/", "aggrevated-")
             raise UsageError(
-                f"the {kind} {name} is part of {package}, which is not installed: run 'pip install ./{folder}' in a clone "
-                "of this repository"
+                f"the {kind} {name} is part of {package}, which is not installed: "
+                f"run 'pip install ./{folder}' in a clone of this repository"
             )
 
 
 def iter_components_in(values: Iterable[Any], base: type[Kind], module: str) -> Iterator[type[Kind]]:
-    """Those of the values that are pieces of that kind with a name of their own, defined in that module."""
+    """Yield the named components of that kind that a module defines."""
     for value in values:
         if isinstance(value, type) and issubclass(value, base) and value.name and value.__module__ == module:
             yield value
 
 
 def find_entry_points(group: str) -> dict[str, EntryPoint]:
-    """What installed packages offer, by name; nothing of it is imported."""
+    """Return the entry points of a group by name, without importing them."""
     return {point.name: point for point in read_entry_points(group, tuple(sys.path))}
 
 
 @lru_cache(maxsize=64)
 def read_entry_points(group: str, path: tuple[str, ...]) -> EntryPoints:
-    """The entry points of a group of all packages on that path; reading them takes as long as a short import."""
+    """Return the entry points of a group for a value of sys.path; cached, since reading them is slow."""
     return entry_points(group=group)
 
 
 def load_entry_point(point: EntryPoint) -> Any:
-    """What an entry point is, or a `UsageError` that names the package to mend."""
+    """Import the object of an entry point, or raise a `UsageError` that names its package."""
     try:
         return point.load()
-    except Exception as error:  # it is anybody's code
+    except Exception as error:  # code of another package may raise anything
         package = point.dist.name if point.dist else "unknown"
         raise UsageError(
-            f"{point.value} of the package {package} cannot be imported ({error}); mend or remove it"
+            f"{point.value} of the package {package} cannot be imported ({error}); fix or uninstall it"
         ) from error

@@ -1,7 +1,7 @@
-"""Randomness belongs to trajectories: one seed per run, and from it one seed for each (purpose, iteration, trajectory).
+"""Random seeds: a run has one seed, from which each (purpose, iteration, trajectory) gets its own.
 
-Nothing random is kept between iterations, so a checkpoint holds no generator, and neither the size of a batch nor the
-number of workers changes what a trajectory meets.
+No random state is carried between iterations, so that checkpoints contain no generator, and the random
+numbers of a trajectory depend neither on the batch size nor on the number of workers.
 """
 
 from enum import IntEnum
@@ -13,7 +13,7 @@ from aggrevated.core.arrays import Array
 
 
 class SeedPurpose(IntEnum):
-    """What a stream of seeds is for; streams of different purposes never meet."""
+    """Purpose of a list of seeds; the seeds of different purposes are independent."""
 
     ROLL_IN = 0
     VALIDATION = 1
@@ -27,12 +27,26 @@ class SeedPurpose(IntEnum):
 
 
 def derive_seeds(run: int, purpose: SeedPurpose, n: int, count: int) -> Array:
-    """The seeds of trajectories 0 … count−1 in iteration n, uint64 [count]; a longer list begins with the shorter."""
+    """Derive the seeds of trajectories 0 … count−1 in iteration n; a longer list starts with the shorter one.
+
+    Args:
+        run: seed of the run.
+        purpose: purpose of the trajectories.
+        n: iteration.
+        count: number of seeds.
+
+    Returns:
+        Seeds, uint64 [count].
+
+    Example:
+        >>> derive_seeds(0, SeedPurpose.ROLL_IN, 1, 3).shape
+        (3,)
+    """
     return np.random.SeedSequence(run, spawn_key=(int(purpose), n)).generate_state(count, np.uint64)
 
 
 class RandomStream(IntEnum):
-    """What a trajectory's own numbers are for; streams never meet."""
+    """Purpose of random numbers within a trajectory; the streams are independent."""
 
     ACTIONS = 0
     QUERIES = 1
@@ -41,13 +55,13 @@ class RandomStream(IntEnum):
 
 
 def make_generator(seed: int, stream: RandomStream = RandomStream.ACTIONS) -> np.random.Generator:
-    """A trajectory's own generator: Philox, as initial states come from PCG64(seed) like Gymnasium's."""
+    """Return a trajectory's generator. It is Philox, since initial states use PCG64(seed) as in Gymnasium."""
     key = PhiloxKey(seed, int(stream))
-    return np.random.Generator(np.random.Philox(key))  # type: ignore[arg-type]  # the stubs know only SeedSequence
+    return np.random.Generator(np.random.Philox(key))  # type: ignore[arg-type]
 
 
 class PhiloxKey(ISeedSequence):
-    """Philox's key, just as it is: `Philox(key=seed)` gives the same stream, but asks the operating system first."""
+    """Key of Philox. `Philox(key=seed)` has the same stream, but reads entropy of the system first."""
 
     def __init__(self, seed: int, stream: int = 0) -> None:
         self.seed = seed

@@ -1,7 +1,7 @@
-"""A piece of a run declares itself: what can be set about it, in the file of what it builds.
+"""Settings of components: dataclass fields that declare type, default, help text and rule of each setting.
 
-A piece is a frozen dataclass whose fields are its settings, each with type, default, help and rule in that one place.
-The command line's options, `config.json`, "has no effect" and the tables of the docs are derived from them.
+Command-line options, `config.json`, the checks of effects and the tables of the docs are derived from these
+fields.
 """
 
 from __future__ import annotations
@@ -21,37 +21,70 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value must be: a test, and the words for it."""
+    """Condition on a value: a predicate and its description."""
 
     predicate: Callable[[Any], bool]
     description: str
 
     def check(self, name: str, value: object) -> None:
-        """A `UsageError` that names the setting and its value, unless it holds."""
+        """Raise a `UsageError` with the setting and its value unless the value fulfills the rule."""
         check_setting(self.predicate(value), name, value, self.description)
 
 
-MAX_COUNT = (
-    1_000_000  # of what is counted, unless a rule says otherwise: no array of it, and no sum, is too large to be
-)
-MAX_LAYER_WIDTH = 100_000  # of a layer
+MAX_COUNT = 1_000_000  # largest count unless a rule says otherwise, so that arrays and sums stay feasible
+MAX_LAYER_WIDTH = 100_000
 MAX_LAYER_WEIGHTS = 100_000_000  # between two layers
 
 
-def at_least(least: int, most: int = MAX_COUNT) -> Rule:
-    """That number, or more; but not more than anybody can count up to."""
-    return Rule(lambda value: least <= value <= most, f"at least {least}, and at most {most:,}")
+def at_least(minimum: int, maximum: int = MAX_COUNT) -> Rule:
+    """Return the rule that a count is at least `minimum`.
+
+    Args:
+        minimum: least allowed value.
+        maximum: largest allowed value.
+
+    Returns:
+        A rule for `setting`.
+
+    Example:
+        >>> at_least(1).description
+        'at least 1, and at most 1,000,000'
+    """
+    return Rule(lambda value: minimum <= value <= maximum, f"at least {minimum}, and at most {maximum:,}")
 
 
-def between(least: float, most: float) -> Rule:
-    """One of these two, or a number between them."""
-    return Rule(lambda value: least <= value <= most, f"between {least} and {most}")
+def between(minimum: float, maximum: float) -> Rule:
+    """Return the rule that a number is in a closed interval.
+
+    Args:
+        minimum: least allowed value.
+        maximum: largest allowed value.
+
+    Returns:
+        A rule for `setting`.
+
+    Example:
+        >>> between(0, 1).predicate(0.5)
+        True
+    """
+    return Rule(lambda value: minimum <= value <= maximum, f"between {minimum} and {maximum}")
 
 
 def one_of(names: Iterable[str]) -> Rule:
-    """One of these names."""
-    among = list(names)
-    return Rule(lambda value: value in among, f"one of {', '.join(among)}")
+    """Return the rule that a text is one of some names.
+
+    Args:
+        names: allowed values.
+
+    Returns:
+        A rule for `setting`.
+
+    Example:
+        >>> one_of(["relu", "tanh"]).description
+        'one of relu, tanh'
+    """
+    allowed = list(names)
+    return Rule(lambda value: value in allowed, f"one of {', '.join(allowed)}")
 
 
 ANY_VALUE = Rule(lambda value: True, "anything")
@@ -61,7 +94,7 @@ UNIT_INTERVAL = between(0, 1)
 BELOW_1 = Rule(lambda value: 0 <= value < 1, "0 or more, and below 1")
 COUNT = Rule(lambda value: 0 <= value <= MAX_COUNT, f"0 or more, and at most {MAX_COUNT:,}")
 SEED = Rule(lambda value: 0 <= value < 2**63, "0 or more, and below 2^63")
-TRIALS = at_least(1, 10_000)  # runs side by side, or workers that do them
+TRIALS = at_least(1, 10_000)  # trials of a task, or their workers
 LAYER_WIDTHS = Rule(
     lambda value: (
         all(1 <= width <= MAX_LAYER_WIDTH for width in value)
@@ -72,72 +105,126 @@ LAYER_WIDTHS = Rule(
 
 
 def check_recurrent_width(hidden: tuple[int, ...], policy: str) -> None:
-    """A `UsageError` unless it is one width, whose layer, four gates joined to all of it, has weights to count."""
-    most = math.isqrt(MAX_LAYER_WEIGHTS // 4)
-    rule = f"one width for the policy {policy}, of at most {most:,}"
-    check_setting(len(hidden) == 1 and hidden[0] <= most, "hidden", hidden, rule)
+    """Raise a `UsageError` unless `hidden` is one width with at most MAX_LAYER_WEIGHTS weights of 4 gates."""
+    maximum = math.isqrt(MAX_LAYER_WEIGHTS // 4)
+    rule = f"one width for the policy {policy}, of at most {maximum:,}"
+    check_setting(len(hidden) == 1 and hidden[0] <= maximum, "hidden", hidden, rule)
 
 
-def setting(default: T, words: str, rule: Rule = ANY_VALUE) -> T:
-    """A field of a piece: its default, what it is in words, and what it must be."""
-    return field(default=default, metadata={"words": words, "rule": rule})
+def setting(default: T, description: str, rule: Rule = ANY_VALUE) -> T:
+    """Declare a field of a settings class.
+
+    Args:
+        default: default value.
+        description: help text of the option, one sentence with the unit.
+        rule: condition that values must fulfill.
+
+    Returns:
+        A dataclass field with this default.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class MySettings(Settings):
+        ...     name = "mine"
+        ...     steps: int = setting(10, "Number of gradient steps.", at_least(1))
+        >>> MySettings(steps=20).to_dict()
+        {'name': 'mine', 'steps': 20}
+    """
+    return field(default=default, metadata={"words": description, "rule": rule})
 
 
 class SelectedComponents(Protocol):
-    """The pieces of one run, as they see each other."""
+    """Components of one run, as their `check` methods see them."""
 
     @property
     def has_discrete_actions(self) -> bool:
-        """Whether the actions are a finite set, and no vectors."""
+        """Return whether actions are discrete; otherwise they are vectors."""
         ...
 
     @property
-    def problem(self) -> Settings: ...
+    def problem(self) -> Settings:
+        """Return the settings of the problem."""
+        ...
+
     @property
-    def policy(self) -> Settings: ...
+    def policy(self) -> Settings:
+        """Return the settings of the policy."""
+        ...
+
     @property
-    def oracle(self) -> Settings: ...
+    def oracle(self) -> Settings:
+        """Return the settings of the oracle."""
+        ...
+
     @property
-    def reinforcement(self) -> Settings: ...
+    def reinforcement(self) -> Settings:
+        """Return the settings of the reinforcement that follows imitation."""
+        ...
+
     @property
-    def loss(self) -> Settings: ...
+    def loss(self) -> Settings:
+        """Return the settings of the loss."""
+        ...
+
     @property
-    def update(self) -> Settings: ...
+    def update(self) -> Settings:
+        """Return the settings of the update."""
+        ...
+
     @property
-    def start(self) -> Settings: ...
+    def start(self) -> Settings:
+        """Return the settings of the start of the policy."""
+        ...
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The base of all pieces: each has a name, by which it is chosen, and a method that builds what it is for."""
+    """Base class of the settings of a component: a name to select it by, and a method that builds it."""
 
     name: ClassVar[str] = ""
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """What was left open, filled in; `given` are the settings that somebody chose on purpose.
+        """Return the settings with defaults that depend on other settings filled in.
 
-        `iterations` is 0 where their number is open.
+        Args:
+            iterations: number of iterations of the run, 0 if not limited.
+            given: names of the settings that the user has set, which stay.
+
+        Returns:
+            Settings that are complete.
         """
         return self
 
     def get_implied_settings(self) -> Mapping[str, Any]:
-        """Settings of other pieces that follow from these, by name."""
+        """Return settings of other components that follow from these, by name."""
         return {}
 
     def check(self, chosen: SelectedComponents) -> None:
-        """Raise a `UsageError` for what does not fit the other pieces."""
+        """Check that the settings fit the other components.
+
+        Args:
+            chosen: all components of the run.
+
+        Raises:
+            UsageError: the settings do not fit.
+        """
 
     def to_values(self) -> dict[str, Any]:
-        """Its settings, by name."""
+        """Return the values of the settings by name."""
         return {name: getattr(self, name) for name in get_declared_settings(type(self))}
 
     def to_dict(self) -> dict[str, Any]:
-        """For config.json: its name and its settings."""
+        """Return name and settings for config.json."""
         listed = {name: list(value) if isinstance(value, tuple) else value for name, value in self.to_values().items()}
         return {"name": self.name, **listed}
 
     def check_types(self) -> None:
-        """Raise a `UsageError` for the first value that is of another type."""
+        """Check the types of all values.
+
+        Raises:
+            UsageError: a value has another type than declared.
+        """
         kinds = get_type_hints(type(self))
         for name, value in self.to_values().items():
             check_setting(not isinstance(value, str) or is_storable_text(value), name, repr(value), "a text in UTF-8")
@@ -149,19 +236,23 @@ class Settings:
             )
 
     def check_values(self) -> None:
-        """Raise a `UsageError` for the first value that is of another type, or not what it must be."""
+        """Check types and rules of all values.
+
+        Raises:
+            UsageError: a value has another type than declared, or breaks its rule.
+        """
         self.check_types()
         for name, declared in get_declared_settings(type(self)).items():
             declared.metadata["rule"].check(name, getattr(self, name))
 
     def __getstate__(self) -> Mapping[str, Any]:
-        """What was computed and kept beside the fields is not copied or sent to other processes."""
+        """Return the fields only: cached values are not copied or sent to other processes."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-def get_declared_settings(piece: type[Settings]) -> dict[str, Field[Any]]:
-    """The declared settings of a piece, by name; fields without words are no settings but parts."""
-    return {f.name: f for f in fields(piece) if "words" in f.metadata}
+def get_declared_settings(component: type[Settings]) -> dict[str, Field[Any]]:
+    """Return the fields that are settings, by name; other fields lack a description."""
+    return {f.name: f for f in fields(component) if "words" in f.metadata}
 
 
 TYPE_DESCRIPTIONS = {
@@ -174,61 +265,88 @@ TYPE_DESCRIPTIONS = {
 
 
 def is_supported_type(kind: Any) -> bool:
-    """Whether a setting can be of that type."""
+    """Return whether a setting can have that type."""
     return (get_origin(kind) or kind) in TYPE_DESCRIPTIONS
 
 
 def has_exact_type(value: object, kind: Any) -> bool:
-    """Whether the value is of that type, to the letter: True is no number, and every whole number is a number."""
+    """Return whether a value has that type; a bool is not a number, but an int is a float."""
     if get_origin(kind) is tuple:
         return type(value) is tuple and all(has_exact_type(one, get_args(kind)[0]) for one in value)
     return type(value) in ((int, float) if kind is float else (kind,))
 
 
 def parse_value(name: str, text: str, kind: Any) -> Any:
-    """Return one value of that type from its words; a `UsageError` that names the setting if it is not one."""
+    """Parse the text of one value, or raise a `UsageError` with the setting's name."""
     try:
         if get_origin(kind) is tuple:
             return tuple(get_args(kind)[0](one) for one in text.split())
         return {"True": True, "False": False}[text] if kind is bool else kind(text)
     except (ValueError, KeyError) as error:
-        words = TYPE_DESCRIPTIONS[get_origin(kind) or kind]
-        raise UsageError(f"{to_flag(name)} is {text!r}, but must be {words}") from error
+        description = TYPE_DESCRIPTIONS[get_origin(kind) or kind]
+        raise UsageError(f"{to_flag(name)} is {text!r}, but must be {description}") from error
 
 
 def is_storable_text(text: str) -> bool:
-    """Whether a text can stand in a file and name one: no bytes that are no UTF-8, and no NUL."""
+    """Return whether a text can be stored in files and file names: valid UTF-8 without NUL."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def check_setting(holds: bool, name: str, value: object, rule: str) -> None:
-    """A `UsageError` that names the setting, its value and the rule, unless it holds."""
+    """Check one setting.
+
+    Args:
+        holds: whether the value fulfills the rule.
+        name: name of the setting.
+        value: value in the message.
+        rule: description of the rule.
+
+    Raises:
+        UsageError: `holds` is false.
+
+    Example:
+        >>> check_setting(False, "batch_size", 0, "at least 1")
+        Traceback (most recent call last):
+        ...
+        aggrevated.core.errors.UsageError: --batch-size is 0, but must be at least 1
+    """
     if not holds:
         raise UsageError(f"{to_flag(name)} is {value}, but must be {rule}")
 
 
 def to_flag(name: str) -> str:
-    """What the command line calls a setting."""
+    """Return the command-line flag of a setting.
+
+    Args:
+        name: name of the setting.
+
+    Returns:
+        The flag, with dashes.
+
+    Example:
+        >>> to_flag("alpha_start")
+        '--alpha-start'
+    """
     return f"--{name.replace('_', '-')}"
 
 
 def format_option(name: str, value: Any) -> str:
-    """A setting as the command line takes it."""
+    """Return a setting as command-line arguments."""
     if isinstance(value, bool):
         return to_flag(name if value else f"no_{name}")
-    words = map(str, value) if isinstance(value, tuple) else [str(value)]
-    return " ".join([to_flag(name), *map(shlex.quote, words)])
+    arguments = map(str, value) if isinstance(value, tuple) else [str(value)]
+    return " ".join([to_flag(name), *map(shlex.quote, arguments)])
 
 
 def check_known(name: str, kind: str, among: Iterable[str]) -> str:
-    """`name`, if it is one of those that exist; else a `UsageError` that lists them and guesses what was meant."""
+    """Return `name` if it is known; otherwise raise a `UsageError` with all names and the closest match."""
     names = list(among)
     if name in names:
         return name
     raise UsageError(f"unknown {kind} {name!r}{suggest_close_match(name, names)}: choose one of {', '.join(names)}")
 
 
-def suggest_close_match(name: str, among: Iterable[str], spelled: Callable[[str], str] = str) -> str:
-    """Which of them was meant, as words behind what was said; nothing where none is like it."""
-    near = difflib.get_close_matches(str(name), sorted(among), 1)
-    return f" (did you mean {spelled(near[0])}?)" if near else ""
+def suggest_close_match(name: str, among: Iterable[str], format_name: Callable[[str], str] = str) -> str:
+    """Return " (did you mean …?)" with the closest match, or an empty text if none is close."""
+    matches = difflib.get_close_matches(str(name), sorted(among), 1)
+    return f" (did you mean {format_name(matches[0])}?)" if matches else ""

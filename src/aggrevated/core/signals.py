@@ -1,4 +1,4 @@
-"""Being asked to stop: the first signal lets what is under way be finished and kept, a second one leaves at once."""
+"""Stop signals: after the first, the current work is finished and saved; a second one stops at once."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-SECONDS = 3.0  # after which what is under way is dropped
+SECONDS = 3.0  # seconds after the first signal until the current work is interrupted
 
 
 class StopRequest:
-    """Whether somebody asked to stop."""
+    """Handler of stop signals; `signal` is the number of a received one, or None."""
 
     def __init__(self) -> None:
-        self.signal: int | None = None  # the signal's number
-        self._before = {number: signal.getsignal(number) for number in SIGNALS}
+        self.signal: int | None = None
+        self._old_handlers = {number: signal.getsignal(number) for number in SIGNALS}
         self._timer: threading.Timer | None = None
 
     def install_handlers(self) -> None:
-        """Take the signals, but for those that nobody listens to or that are not Python's to take."""
-        for number, handler in self._before.items():
+        """Handle all stop signals except ignored ones and those with a handler outside Python."""
+        for number, handler in self._old_handlers.items():
             if handler not in (signal.SIG_IGN, None):
-                signal.signal(number, self._take)
+                signal.signal(number, self._receive)
 
     def restore_handlers(self) -> None:
-        """Give them back."""
+        """Restore the handlers that were installed before."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        for number, handler in self._before.items():
+        for number, handler in self._old_handlers.items():
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, handler)
 
     def reraise(self) -> None:
-        """Do now what the signal would have done at once."""
+        """Run the old handler of the received signal."""
         assert self.signal is not None
         number = self.signal
         self.signal = None
         self.restore_handlers()
         signal.raise_signal(number)
-        self.install_handlers()  # whoever was told does not want to stop
+        self.install_handlers()  # the old handler returned, so the program continues
 
-    def _take(self, number: int, frame: FrameType | None) -> None:
+    def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:
             self.reraise()
             return
         self.signal = number
-        again = signal.pthread_kill, (threading.main_thread().ident, number)
-        self._timer = threading.Timer(SECONDS, *again)
+        arguments = threading.main_thread().ident, number
+        self._timer = threading.Timer(SECONDS, signal.pthread_kill, arguments)
         self._timer.daemon = True
         self._timer.start()
 
 
 @contextmanager
 def defer_signals() -> Iterator[StopRequest]:
-    """A block that a signal does not break off: whoever is in it looks at `asked` now and then, and does `leave`.
+    """Defer stop signals in a block, which checks `signal` regularly and calls `reraise`.
 
-    If that takes too long, or a second signal comes, it is broken off after all. Only the main thread has signals.
+    After SECONDS or a second signal, the block is interrupted. Only the main thread receives signals.
     """
     stop = StopRequest()
     if threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""Parts that others wrote: what they give is looked at, what they raise is told with its place, none takes forever."""
+"""Calls of user code, with checks of results, a time limit, and errors that say where they happened."""
 
 import math
 import os
@@ -18,38 +18,46 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import AggrevatedError, UsageError, UserCodeError
 
 R = TypeVar("R")
-TIME_LIMIT_VARIABLE = (
-    "AGGREVATED_TIME_LIMIT"  # an environment variable: seconds; workers have it from whoever began them
-)
-MAX_MESSAGE_LENGTH = 300  # characters of what an error says
-NUMBERS = "fiub"  # the kinds of NumPy's arrays that are numbers
+TIME_LIMIT_VARIABLE = "AGGREVATED_TIME_LIMIT"  # environment variable: seconds; workers inherit it
+MAX_MESSAGE_LENGTH = 300  # characters of the message of an error
+NUMBERS = "fiub"  # dtype kinds of numeric arrays
 
 
 class TimeLimitExceeded(BaseException):
-    """The time is over: not to be caught by those who took it."""
+    """Time limit exceeded; a `BaseException`, so that user code does not catch it."""
 
 
 def set_time_limit(seconds: float) -> None:
-    """Let no answer of a simulator or an expert take longer, here and in workers that begin later; 0: however long."""
+    """Set the time limit of one call of a simulator or expert, here and in workers that start later.
+
+    Args:
+        seconds: limit in seconds; 0: no limit.
+
+    Raises:
+        UsageError: `seconds` is negative or not finite.
+
+    Example:
+        >>> set_time_limit(0)
+    """
     if not 0 <= seconds < math.inf:
-        raise UsageError(f"a time limit of {seconds} seconds cannot be kept; give a positive number, or 0 for none")
+        raise UsageError(f"the time limit is {seconds} seconds, but must be a positive number, or 0 for none")
     os.environ[TIME_LIMIT_VARIABLE] = str(seconds)
 
 
 def get_time_limit() -> float:
-    """Seconds; 0 where there is none."""
-    given = os.environ.get(TIME_LIMIT_VARIABLE) or "0"
+    """Return the time limit in seconds, 0 for none."""
+    text = os.environ.get(TIME_LIMIT_VARIABLE) or "0"
     try:
-        seconds = float(given)
+        seconds = float(text)
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise UsageError(f"{TIME_LIMIT_VARIABLE} is {given!r}, but must be a number of seconds")
+        raise UsageError(f"{TIME_LIMIT_VARIABLE} is {text!r}, but must be a number of seconds")
     return seconds
 
 
 def call_user_code(part: str, method: str, call: Callable[[], R], answers: int = 1) -> R:
-    """What a call gives; a `PartError` if it raises, or takes longer than the limit for so many answers at once."""
+    """Return the result of a call, or raise a `UserCodeError` if it fails or exceeds `answers` time limits."""
     limit = get_time_limit() * answers
     try:
         if not limit:
@@ -59,25 +67,25 @@ def call_user_code(part: str, method: str, call: Callable[[], R], answers: int =
     except (AggrevatedError, MemoryError):
         raise
     except TimeLimitExceeded as error:
-        remedy = f"mend its {method}, or give it more time with --time-limit"
-        raise UserCodeError(part, f"had not answered {method} after {limit:g} seconds", remedy) from error
+        remedy = f"fix its {method}, or give it more time with --time-limit"
+        raise UserCodeError(part, f"did not return from {method} within {limit:g} seconds", remedy) from error
     except Exception as error:
-        said = " ".join(str(error).split())[:MAX_MESSAGE_LENGTH]
-        what = f"raised {type(error).__name__}{f': {said}' if said else ''} ({format_error_location(error)})"
-        raise UserCodeError(part, what, f"mend its {method}") from error
+        message = " ".join(str(error).split())[:MAX_MESSAGE_LENGTH]
+        what = f"raised {type(error).__name__}{f': {message}' if message else ''} ({format_error_location(error)})"
+        raise UserCodeError(part, what, f"fix its {method}") from error
 
 
 def format_error_location(error: Exception) -> str:
-    """The file and the line where it was raised."""
+    """Return the file and line that raised an error."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
 @contextmanager
 def interrupt_after(seconds: float) -> Iterator[None]:
-    """A block that is broken off by a `TooLongError` after so many seconds; in the main thread only, which has signals.
+    """Raise `TimeLimitExceeded` in a block after some seconds, in the main thread only.
 
-    Code that does not come back to Python cannot be broken off.
+    Compiled code that does not return to Python cannot be interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -86,23 +94,30 @@ def interrupt_after(seconds: float) -> Iterator[None]:
     def raise_time_limit_exceeded(number: int, frame: FrameType | None) -> NoReturn:
         raise TimeLimitExceeded
 
-    before = signal.signal(signal.SIGALRM, raise_time_limit_exceeded)
-    began = time.monotonic()
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    old_handler = signal.signal(signal.SIGALRM, raise_time_limit_exceeded)
+    started_at = time.monotonic()
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        if left:  # somebody else's clock goes on
-            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 1e-3), interval)
+        signal.signal(signal.SIGALRM, old_handler)
+        if remaining:  # restart the timer that was running before
+            elapsed = time.monotonic() - started_at
+            signal.setitimer(signal.ITIMER_REAL, max(remaining - elapsed, 1e-3), interval)
 
 
 @contextmanager
 def add_error_position(
     seeds: Array | None = None, rows: Array | None = None, step: int | None = None
 ) -> Iterator[None]:
-    """Say of errors in here in which step of which episode they were, by the seeds of all and which rows these are."""
+    """Add the position to a `UserCodeError` in a block.
+
+    Args:
+        seeds: seeds of all episodes, or None if unknown here.
+        rows: indices of the block's rows among all episodes; None: they are all.
+        step: step of the episodes, or None if unknown here.
+    """
     try:
         yield
     except UserCodeError as error:
@@ -111,17 +126,17 @@ def add_error_position(
         raise error.add_position(row, step, seed) from error.__cause__
 
 
-def to_array(part: str, what: str, given: Any, remedy: str) -> Array:
-    """What was given as an array; a `PartError` if it cannot be one."""
+def to_array(part: str, what: str, value: Any, remedy: str) -> Array:
+    """Return a value as an array; raise a `UserCodeError` if that fails."""
     try:
-        return np.asarray(given)
+        return np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        raise UserCodeError(part, f"gave {what} that are no array ({error})", remedy) from error
+        raise UserCodeError(part, f"gave {what} that are not an array ({error})", remedy) from error
 
 
-def check_numeric_array(part: str, what: str, given: Any, shape: tuple[int, ...], remedy: str) -> Array:
-    """The array of that shape that was given; a `PartError` if it is none of numbers, or of another shape."""
-    array = to_array(part, what, given, remedy)
+def check_numeric_array(part: str, what: str, value: Any, shape: tuple[int, ...], remedy: str) -> Array:
+    """Return a value as a numeric array; raise a `UserCodeError` if it is not, or has another shape."""
+    array = to_array(part, what, value, remedy)
     if array.dtype.kind not in NUMBERS:
         raise UserCodeError(part, f"gave {what} of type {array.dtype}", remedy)
     if array.shape != shape:
@@ -130,10 +145,10 @@ def check_numeric_array(part: str, what: str, given: Any, shape: tuple[int, ...]
 
 
 def check_finite(part: str, what: str, array: Array, remedy: str) -> Array:
-    """The array; a `PartError` with the first row of it that is not finite."""
+    """Return the array; raise a `UserCodeError` with its first row that is not finite."""
     if not np.isfinite(array).all():
-        row, *place = np.argwhere(~np.isfinite(array))[0]
-        value = array[(row, *place)]
-        where = f" (number {place[0]} is {value})" if place else f" ({value})"
+        row, *column = np.argwhere(~np.isfinite(array))[0]
+        value = array[(row, *column)]
+        where = f" (number {column[0]} is {value})" if column else f" ({value})"
         raise UserCodeError(part, f"gave {what} that are not finite{where}", remedy, row=int(row))
     return array
