@@ -377,7 +377,7 @@ def test_draw_page_reconnects_after_server_restart(tabs: Tabs, serve: Serve, cor
     first.stop(signal.SIGKILL)
     for _ in draw_strokes(tab, strokes[4:]):
         pass
-    expect(tab.locator("#status")).to_contain_text("nobody answers")
+    expect(tab.locator("#status")).to_contain_text("no answer")
     again = serve("draw", "--corrected-pages", str(corrected_folder), "--port", str(first.port))
     assert again.address == first.address  # so that the page, and a bookmark, find it
     wait_until_read(tab, 10)

@@ -1,33 +1,33 @@
-// What all pages share: asking the server, saying how it went, making elements, saving files.
+// Shared by all pages: requests, status messages, elements, downloads.
 
-/** What the server answers; an Error with its sentence where it refuses, `offline` where nobody answers. */
+/** Return the server's response; throw an Error with its message, or with `offline` if there is no response. */
 export async function ask(path, { body, headers } = {}) {
   let response;
   try {
     response = await fetch(path, body === undefined ? {} : { method: "POST", body, headers });
   } catch {
-    throw Object.assign(new Error("nobody answers: is the command still running? Nothing is lost."), { offline: true });
+    throw Object.assign(new Error("no answer: is the command still running? Nothing is lost."), { offline: true });
   }
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
   throw Object.assign(new Error(told.error || `the server answered ${response.status}`), { status: response.status });
 }
 
-/** The same for JSON both ways. */
+/** Send JSON and return JSON. */
 export async function askFor(path, facts) {
   const sent = facts === undefined ? {} : { body: JSON.stringify(facts), headers: { "content-type": "application/json" } };
   return (await ask(path, sent)).json();
 }
 
-/** The element of that id. */
+/** Return the element with that id. */
 export const the = (id) => document.getElementById(id);
 
-/** A new element with attributes and children; `on…` are listeners, `text` is its text. */
+/** Return a new element with attributes and children; `on…` are listeners, `text` is its text. */
 export function make(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
 
-/** The same in SVG. */
+/** Return a new SVG element, as `make` does for HTML. */
 export function makeSvg(name, attributes = {}, ...children) {
   return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
@@ -36,14 +36,14 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "text") element.textContent = value;
     else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name.startsWith("aria-")) element.setAttribute(name, value); // where true and false are words
+    else if (name.startsWith("aria-")) element.setAttribute(name, value); // these take the words true and false
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children);
   return element;
 }
 
-/** Say something where screen readers hear it; `bad` things stay until something else is said. */
+/** Show a status message that screen readers announce; `bad` marks an error. */
 export function say(sentence, bad = false) {
   const status = the("status");
   if (status.textContent !== sentence) status.textContent = sentence;
@@ -58,7 +58,7 @@ export function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** Copy text; where the browser does not let us, say so. */
+/** Copy text, or report that the browser refuses. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,10 +1,10 @@
-// The paper: strokes come in by mouse, finger or pen; ink, and what was read, are shown on it.
+// The paper: it takes strokes by mouse, finger or pen, and shows ink and the symbols that were read.
 
 import { makeSvg, the } from "./common.js";
 
-const NEAR = 9; // pixels from a stroke that the eraser reaches
-const WIDTH = 2.6; // of a line, where the pen tells no pressure
-const PEN_RESTS = 700; // milliseconds after the pen in which a finger is a hand that lies on the paper
+const NEAR = 9; // reach of the eraser in pixels
+const WIDTH = 2.6; // of a line without pressure
+const PEN_RESTS = 700; // milliseconds after the pen in which touch is a resting hand
 export const UNSURE = 0.7;
 
 export class Paper {
@@ -12,7 +12,7 @@ export class Paper {
   #svg = the("paper");
   #ink = makeSvg("g");
   #found = makeSvg("g", { "aria-hidden": "true" });
-  #live = null; // {pointer, points, line} of the stroke that is being written
+  #live = null; // {pointer, points, line} of the current stroke
   #penAt = -Infinity;
   erasing = false;
 
@@ -28,27 +28,27 @@ export class Paper {
     store.addEventListener("change", () => this.draw());
   }
 
-  /** [width, height] of the page as it is now. */
+  /** The current [width, height] of the page. */
   get size() {
     return [this.#svg.clientWidth, this.#svg.clientHeight];
   }
 
-  /** All ink anew. */
+  /** Redraw all ink. */
   draw() {
     this.#ink.replaceChildren(...this.#store.parts.flatMap((part) => part.strokes.map(line)));
     the("hint").hidden = !this.#store.isEmpty;
     this.#fit();
   }
 
-  /** Boxes and labels of the symbols that were read. */
+  /** Show boxes and labels of the symbols that were read. */
   show(symbols, chosen) {
     this.#found.replaceChildren(...symbols.flatMap((symbol) => marks(symbol, symbol.number === chosen)));
   }
 
-  /** Ink that was drawn on a larger page is still seen whole. */
+  /** Scale the page so that ink from a larger page fits. */
   #fit() {
     const [width, height] = this.size;
-    if (!width || !height) return; // nobody sees it
+    if (!width || !height) return; // the page is hidden
     const points = this.#store.parts.flatMap((part) => part.strokes.flat());
     const right = points.reduce((most, [x]) => Math.max(most, x + 12), width);
     const bottom = points.reduce((most, [, y]) => Math.max(most, y + 24), height);
@@ -112,7 +112,7 @@ export class Paper {
 
 const round = (value) => Math.round(value * 100) / 100;
 
-/** A stroke as a line; where a pen told its pressure, of a line for each piece. */
+/** Return a stroke as one line, or with pressure as one line for each piece. */
 function line(points) {
   const pressures = points.map((point) => point[2] ?? 0.5);
   if (pressures.every((pressure) => Math.abs(pressure - 0.5) < 1e-6)) return path(points, WIDTH);
@@ -127,7 +127,7 @@ function path(points, width) {
   return makeSvg("path", { class: "stroke", d, "stroke-width": width.toFixed(2) });
 }
 
-/** The box of a symbol, and what it was read as, above it. */
+/** Return the box of a symbol with its label above. */
 function marks(symbol, chosen) {
   const [left, top, right, bottom] = symbol.box;
   const said = symbol.said ? " said" : symbol.label_confidence < UNSURE ? " unsure" : "";
@@ -139,7 +139,7 @@ function marks(symbol, chosen) {
   return [box, name];
 }
 
-/** Whether a point is near a stroke. */
+/** Return whether a point is near a stroke. */
 function reaches(stroke, x, y) {
   return stroke.some((point, place) => distance(stroke[Math.max(0, place - 1)], point, x, y) < NEAR);
 }
@@ -150,7 +150,7 @@ function distance([ax, ay], [bx, by], x, y) {
   return Math.hypot(x - ax - along * dx, y - ay - along * dy);
 }
 
-/** The ink as a picture, black on white, as `aggrevated parse` reads it again. */
+/** Return the ink as a picture, black on white, that `aggrevated parse` can read. */
 export async function asPicture(parts, scale = 2) {
   const points = parts.flatMap((part) => part.strokes.flat());
   const [left, top] = [0, 1].map((axis) => points.reduce((least, point) => Math.min(least, point[axis]), Infinity) - 20);

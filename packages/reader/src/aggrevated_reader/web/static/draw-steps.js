@@ -1,9 +1,9 @@
-// The parse as it went: played, or step by step; what the policy saw and thought, and what each transition would cost.
+// The parse step by step: configurations, probabilities, and the cost of each transition.
 
 import { make, the } from "./common.js";
 import { Player } from "./player.js";
 
-const PACE = 700; // milliseconds a step
+const PACE = 700; // milliseconds per step
 
 export class Steps extends EventTarget {
   #steps = [];
@@ -15,12 +15,12 @@ export class Steps extends EventTarget {
     this.#player.addEventListener("go", () => this.#fill());
   }
 
-  /** The step that is looked at; null at the end, where the tree is as it is. */
+  /** The displayed step; null at the end, where the tree is complete. */
   get current() {
     return this.#player.at < this.#steps.length - 1 ? this.#steps[this.#player.at] : null;
   }
 
-  /** Of symbols with these labels. Who looks at the end stays there. */
+  /** Show the steps of symbols with these labels; a display of the end stays at the end. */
   show(steps, labels) {
     const [player, last] = [this.#player, steps.length - 1];
     const stays = player.at < player.end && steps.length === this.#steps.length;

@@ -1,6 +1,6 @@
-// What was drawn and what was said of it: kept in the tab, so that a reload loses nothing; every change can be undone.
+// The drawing and its corrections, stored in the tab so that a reload loses nothing; every change can be undone.
 //
-// A part is one piece of ink, {id, strokes: [[[x, y, pressure], …], …]}. What is said of a symbol is {parts, label,
+// A part is one piece of ink, {id, strokes: [[[x, y, pressure], …], …]}. A correction of a symbol is {parts, label,
 // head}: parts and head are sorted ids of parts, the head of ROOT is []; label and head may be missing.
 
 const PLACE = "aggrevated.drawing";
@@ -17,7 +17,7 @@ export class Store extends EventTarget {
       const kept = JSON.parse(sessionStorage.getItem(PLACE));
       if (kept && Array.isArray(kept.parts) && Array.isArray(kept.said)) this.#now = kept;
     } catch {
-      // what cannot be read is as if it were not there
+      // ignore a stored drawing that cannot be read
     }
   }
 
@@ -28,13 +28,13 @@ export class Store extends EventTarget {
   get canRedo() { return this.#future.length > 0; }
   get isEmpty() { return this.#now.parts.length === 0; }
 
-  /** One more stroke of the pen. */
+  /** Add a stroke of the pen. */
   write(stroke) {
     const { parts, next } = this.#now;
     this.#change({ parts: [...parts, { id: next, strokes: [stroke] }], next: next + 1, confirmed: false });
   }
 
-  /** Without these parts, and without what was said of symbols that had them. */
+  /** Remove these parts and the corrections of their symbols. */
   erase(ids) {
     const gone = new Set(ids);
     const parts = this.#now.parts.filter((part) => !gone.has(part.id));
@@ -47,7 +47,7 @@ export class Store extends EventTarget {
     this.#change({ parts: [], said: [], confirmed: false });
   }
 
-  /** Another drawing in the place of this one: parts and what is said of them by their places. */
+  /** Replace the drawing; its corrections name parts by index. */
   replace({ parts, said = [], confirmed = false }) {
     const first = this.#now.next;
     const byId = (places) => places && places.map((place) => first + place);
@@ -59,23 +59,23 @@ export class Store extends EventTarget {
     });
   }
 
-  /** Say something of the symbol with these parts; what was said of others with the same parts is forgotten. */
+  /** Correct the symbol with these parts; drop corrections of other symbols with some of the parts. */
   say(parts, what) {
     const known = this.#now.said.find((one) => same(one.parts, parts)) ?? { parts };
     this.#tell(parts, [{ ...known, ...what }]);
   }
 
-  /** Forget what was said of the symbol with these parts. */
+  /** Drop the correction of the symbol with these parts. */
   forget(parts) {
     this.#tell(parts, []);
   }
 
-  /** These parts are one symbol. */
+  /** Join these parts to one symbol. */
   join(parts) {
     this.#tell([...parts].sort(byNumber), [{ parts: [...parts].sort(byNumber) }]);
   }
 
-  /** Every stroke of these parts is a symbol of its own. */
+  /** Make each stroke of these parts a symbol. */
   split(ids) {
     const apart = new Set(ids);
     let next = this.#now.next;
@@ -90,7 +90,7 @@ export class Store extends EventTarget {
     this.#tell(ids, pieces.map((piece) => ({ parts: [piece.id] })), parts);
   }
 
-  /** Whether the tree as it is shown is the right one; that is no change of the drawing, and is not undone. */
+  /** Set whether the displayed tree is confirmed; undo does not affect this. */
   confirm(confirmed) {
     this.#now = { ...this.#now, confirmed };
     this.#keep();
@@ -100,7 +100,7 @@ export class Store extends EventTarget {
   undo() { this.#travel(this.#past, this.#future); }
   redo() { this.#travel(this.#future, this.#past); }
 
-  /** What a request says: parts by their places. */
+  /** Return the body of a request, in which corrections name parts by index. */
   request(more = {}) {
     const place = new Map(this.#now.parts.map((part, place) => [part.id, place]));
     const places = (ids) => ids && ids.map((id) => place.get(id));
@@ -108,7 +108,7 @@ export class Store extends EventTarget {
     return { parts: this.#now.parts.map((part) => part.strokes), said, ...more };
   }
 
-  /** In the place of what was said of these parts, this; nobody's head is a symbol that there is not any more. */
+  /** Replace the corrections of these parts, and drop heads that are no longer symbols. */
   #tell(parts, told, ink = this.#now.parts) {
     const touched = new Set(parts);
     const known = new Set(told.map((one) => one.parts.join()));
@@ -137,7 +137,7 @@ export class Store extends EventTarget {
     try {
       sessionStorage.setItem(PLACE, JSON.stringify(this.#now));
     } catch {
-      // a drawing too large to keep is still there until the tab is closed
+      // a drawing that is too large to store lasts until the tab is closed
     }
   }
 }
@@ -145,7 +145,7 @@ export class Store extends EventTarget {
 const byNumber = (a, b) => a - b;
 const same = (a, b) => a.length === b.length && a.every((id, place) => id === b[place]);
 
-/** The same without a head that is gone. */
+/** Return the correction without a head that has been removed. */
 function without(one, gone) {
   if (!one.head || !one.head.some((id) => gone.has(id))) return one;
   const { head, ...rest } = one;

@@ -1,11 +1,11 @@
-// The tree: symbols in reading order, an arc from each one's head; a symbol is dragged onto its right head.
+// The tree: symbols in reading order with an arc from each head; drag a symbol onto its correct head.
 
 import { makeSvg, the } from "./common.js";
 import { UNSURE } from "./draw-paper.js";
 
-const [CELL, LEFT, ROW, LEVEL, FOOT] = [46, 64, 46, 15, 8]; // pixels: a symbol's width, ROOT's, its height, of arcs, below
+const [CELL, LEFT, ROW, LEVEL, FOOT] = [46, 64, 46, 15, 8]; // pixels: width of a symbol, of ROOT, height of a symbol, of an arc, margin below
 const ARC_UNSURE = 0.8;
-const FAR = 6; // pixels from which on a press is a pull
+const FAR = 6; // minimum distance of a drag in pixels
 
 export class Tree extends EventTarget {
   #svg = the("tree");
@@ -17,12 +17,12 @@ export class Tree extends EventTarget {
 
   /** Symbols with `number`, `label`, `head` …; `step`, if the parse is played, has `stack`, `buffer` and `heads`. */
   show(symbols, step = null) {
-    this.#letGo(); // what was held is not there any more
+    this.#letGo(); // the dragged symbol is gone
     const focused = this.#cells.findIndex((cell) => cell === document.activeElement);
     this.#symbols = symbols;
     const heads = step ? step.heads : symbols.map((symbol) => symbol.head);
     const levels = levelsOf(heads);
-    const whole = levelsOf(symbols.map((symbol) => symbol.head)); // while it grows, there is room for all of it
+    const whole = levelsOf(symbols.map((symbol) => symbol.head)); // a growing tree has room for all arcs
     this.#top = 22 + LEVEL * Math.max(1, ...levels.values(), ...whole.values());
     const [width, height] = [LEFT + CELL * symbols.length + 8, this.#top + ROW + FOOT];
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) this.#svg.setAttribute(name, value);
@@ -32,7 +32,7 @@ export class Tree extends EventTarget {
     if (focused > 0 && this.#cells[focused]) this.#cells[focused].focus({ preventScroll: true });
   }
 
-  /** Select a symbol, 0: none. */
+  /** Select a symbol; 0 for none. */
   choose(number, focus = false) {
     this.chosen = number;
     this.#cells.forEach((cell, place) => {
@@ -90,7 +90,7 @@ export class Tree extends EventTarget {
     cell.append(
       makeSvg("rect", { x: x - CELL / 2 + 2, y: this.#top, width: CELL - 4, height: ROW - 2, rx: 5 }),
       makeSvg("text", { class: "name", x, y: this.#top + 22, text: symbol.label, ...narrowed(symbol.label) }),
-      " ", // between what is read aloud
+      " ", // between the parts that screen readers announce
       makeSvg("text", { class: "number", x, y: this.#top + 38, text: symbol.number }),
     );
     if (symbol.number === this.chosen) cell.classList.add("chosen");
@@ -140,26 +140,26 @@ export class Tree extends EventTarget {
     this.#cells.forEach((cell) => cell.classList.remove("over"));
   }
 
-  /** The number of the symbol under the pointer, null where there is none. */
+  /** Return the number of the symbol under the pointer, or null. */
   #under(event) {
     const cell = document.elementsFromPoint(event.clientX, event.clientY).map((one) => one.closest?.(".symbol")).find(Boolean);
     return cell ? Number(cell.dataset.number) : null;
   }
 }
 
-/** What a screen reader adds to a symbol's name. */
+/** Return a symbol's description for screen readers. */
 export function inWords(symbol, symbols) {
   const head = symbol.head ? `${symbols[symbol.head - 1]?.label} ${symbol.head}` : "ROOT";
   const sure = symbol.saidHead ? "as you said" : symbol.arc_confidence === undefined ? "" : `${Math.round(100 * symbol.arc_confidence)} % sure`;
   return `head ${head}${sure ? `, ${sure}` : ""}`;
 }
 
-/** Names of several letters, such as sin, are squeezed into their cell. */
+/** Return attributes that fit long names, such as sin, into their cell. */
 function narrowed(label) {
   return [...label].length > 3 ? { textLength: CELL - 10, lengthAdjust: "spacingAndGlyphs" } : {};
 }
 
-/** How high the arc to each dependent goes, by its number: one more than the highest inside it. */
+/** Return the level of the arc to each dependent, by number: one above the highest arc inside it. */
 export function levelsOf(heads) {
   const spans = heads
     .map((head, place) => ({ number: place + 1, low: Math.min(head, place + 1), high: Math.max(head, place + 1), head }))

@@ -1,4 +1,4 @@
-// The page to draw on: what is written is read, what was read is shown, what is corrected is kept.
+// The page to draw on: it sends ink to the reader, shows symbols and tree, and saves corrected pages.
 
 import { ask, askFor, copy, download, make, say, the } from "./common.js";
 import { Paper, asPicture } from "./draw-paper.js";
@@ -6,9 +6,9 @@ import { Steps } from "./draw-steps.js";
 import { Store } from "./draw-store.js";
 import { Tree } from "./draw-tree.js";
 
-const AGAIN = 1000; // milliseconds until a server that does not answer is asked again
-const LONGEST = 16; // bytes of a label
-const IDLE = 250; // milliseconds of rest before the steps of the parse are asked for
+const AGAIN = 1000; // milliseconds until a failed request is repeated
+const LONGEST = 16; // maximum bytes of a label
+const IDLE = 250; // milliseconds without changes before the steps of the parse are requested
 
 const store = new Store();
 const paper = new Paper(store);
@@ -17,11 +17,11 @@ const steps = new Steps();
 const NOTHING = { symbols: [], text: "", latex: "", doubts: [] };
 let reading = NOTHING;
 let asking = false; // a drawing is being read
-let dirty = false; // it has changed since
+let dirty = false; // the drawing has changed since
 let idle = null;
 let example = 0;
 
-// Reading: one drawing at a time, and then the newest.
+// Reading: one drawing at a time, then the newest one.
 
 async function read() {
   if (asking) return void (dirty = true);
@@ -43,13 +43,13 @@ async function read() {
   if (dirty) read();
 }
 
-/** Whether it is the drawing that is wrong; else the server is away or busy, and is asked again. */
+/** Return whether the server refused the drawing; other requests are repeated. */
 const refused = (error) => error.status === 422 || error.status === 413;
 
-/** After what was drawn is on the screen: the next frame has begun when that is so. */
+/** Call `then` after the changes are on the screen, when the next frame has begun. */
 const seen = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
 
-/** Show what was read; symbols know their parts by id, and what of them was said. */
+/** Show what was read; add the parts' ids and the corrections to the symbols. */
 function show(found, ids, aloud = true) {
   const symbols = found.symbols.map((symbol) => {
     const parts = symbol.parts.map((place) => ids[place]).sort((a, b) => a - b);
@@ -57,7 +57,7 @@ function show(found, ids, aloud = true) {
     const [saidLabel, saidHead] = [said?.label !== undefined, said?.head !== undefined];
     return { ...symbol, parts, saidLabel, saidHead, said: saidLabel };
   });
-  const before = chosen()?.parts.join(); // numbers change as one writes
+  const before = chosen()?.parts.join(); // numbers change with new ink
   reading = { ...found, symbols };
   the("text").textContent = found.text;
   the("latex").textContent = found.latex;
@@ -69,24 +69,24 @@ function show(found, ids, aloud = true) {
   redraw();
   enable();
   edit();
-  document.body.dataset.read = ids.length; // how many parts what is shown is of
+  document.body.dataset.read = ids.length; // number of parts of the displayed result
   clearTimeout(idle);
   idle = setTimeout(follow, symbols.length ? IDLE : 0);
 }
 
 const expected = ({ expected_loss: loss }) => loss === undefined ? "read."
-  : `${loss.toFixed(1)} wrong heads are to be expected.`;
+  : `${loss.toFixed(1)} wrong heads are expected.`;
 
 function redraw() {
   paper.show(reading.symbols, tree.chosen);
   tree.show(reading.symbols, steps.current);
 }
 
-/** Ask how it was parsed. */
+/** Request and show the steps of the parse. */
 async function follow() {
   if (!reading.symbols.length) return steps.show([], []);
   const [of, { confirmed }] = [reading, store];
-  const outdated = () => of !== reading || asking || confirmed !== store.confirmed; // there will be others
+  const outdated = () => of !== reading || asking || confirmed !== store.confirmed; // newer steps will follow
   try {
     const found = await askFor("steps", store.request({ confirmed }));
     if (outdated()) return;
@@ -97,7 +97,7 @@ async function follow() {
     say(error.message, true);
     if (!refused(error)) idle = setTimeout(follow, AGAIN);
     else if (confirmed) {
-      store.confirm(false); // it is no tree
+      store.confirm(false); // the heads are not a tree
       the("refusal").textContent = error.message;
     }
   }
@@ -105,7 +105,7 @@ async function follow() {
 
 function enable() {
   const some = reading.symbols.length > 0;
-  const whole = some && !asking; // nobody confirms what is not seen
+  const whole = some && !asking; // only a displayed result can be confirmed
   for (const kind of ["inkml", "png", "json", "latex"]) the(`save-${kind}`).disabled = !some;
   the("copy").disabled = !some;
   the("confirm").disabled = !whole;
@@ -120,11 +120,11 @@ store.addEventListener("change", () => { the("refusal").textContent = ""; read()
 store.addEventListener("confirm", () => { the("refusal").textContent = ""; enable(); follow(); });
 steps.addEventListener("go", redraw);
 
-// Correcting.
+// Corrections.
 
 const chosen = () => reading.symbols[tree.chosen - 1];
 
-/** The form of the symbol that is selected. */
+/** Show the form of the selected symbol. */
 function edit() {
   const symbol = chosen();
   the("symbol").hidden = !symbol;
@@ -165,20 +165,20 @@ the("head").addEventListener("change", () => setHead(tree.chosen, Number(the("he
 the("join").addEventListener("click", () => store.join([...chosen().parts, ...reading.symbols[tree.chosen].parts]));
 the("split").addEventListener("click", () => store.split(chosen().parts));
 the("forget").addEventListener("click", () => store.forget(chosen().parts));
-the("symbol").addEventListener("submit", (event) => event.preventDefault()); // the label has changed by then
+the("symbol").addEventListener("submit", (event) => event.preventDefault()); // the change event has set the label already
 the("confirm").addEventListener("click", () => store.confirm(!store.confirmed));
 the("keep").addEventListener("click", async () => {
   try {
     const seenTree = { labels: reading.symbols.map((one) => one.label), heads: reading.symbols.map((one) => one.head) };
     const { name, folder, kept } = await askFor("keep", store.request({ confirmed: true, seen: seenTree }));
-    the("kept").textContent = `${kept} kept in ${folder}: aggrevated train algebra --pages ${quoted(folder)}`;
+    the("kept").textContent = `${kept} kept in ${folder}: aggrevated train reader --corrected-pages ${quoted(folder)}`;
     say(`Kept as ${name}.`);
   } catch (error) {
     say(error.message, true);
   }
 });
 
-/** As a shell takes it. */
+/** Return the text quoted for a shell. */
 const quoted = (text) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 // Tools, files and keys.
@@ -246,7 +246,7 @@ addEventListener("drop", (event) => {
 });
 addEventListener("paste", (event) => open([...(event.clipboardData?.files ?? [])][0]));
 addEventListener("keydown", (event) => {
-  if (event.target.closest("input:not([type=range])")) return; // where letters are typed
+  if (event.target.closest("input:not([type=range])")) return; // text fields
   const key = event.key.toLowerCase();
   if ((event.ctrlKey || event.metaKey) && key === "z") {
     event.preventDefault();

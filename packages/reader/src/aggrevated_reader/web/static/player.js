@@ -1,9 +1,9 @@
-// Where we are on a way of steps: played at some speed, or step by step, by five buttons, a slider and keys.
+// A player of steps: at some speed or step by step, with five buttons, a slider and keys.
 
 import { still, the } from "./common.js";
 
-/** Tells by "go" that we are at another place, from 0 to `end`. `step` is what one is called, `speed()` how many are
- * played a second, `said` the element that says where we are. */
+/** Dispatches "go" at each new position from 0 to `end`. `step` is the name of a step, `speed()` the number of steps
+ * per second, `said` the id of the element that describes the position. */
 export class Player extends EventTarget {
   #at = 0;
   #end = 0;
@@ -28,7 +28,7 @@ export class Player extends EventTarget {
     return this.#end;
   }
 
-  /** Another way: so many steps, and where we are on it. */
+  /** Start with another number of steps, at a position. */
   begin(end, at) {
     this.#end = end;
     the("at").max = end;
@@ -41,11 +41,11 @@ export class Player extends EventTarget {
   }
 
   toggle() {
-    if (this.#frame !== null) return this.stopAt(this.#at); // said once more, aloud
+    if (this.#frame !== null) return this.stopAt(this.#at); // announces the position
     if (this.#at === this.#end) this.#go(0);
-    if (still.matches) return this.#go(this.#at + 1); // who wants no motion goes step by step
+    if (still.matches) return this.#go(this.#at + 1); // with reduced motion, one step at a time
     the("play").textContent = "Pause";
-    this.said.setAttribute("aria-live", "off"); // nobody can listen that fast
+    this.said.setAttribute("aria-live", "off"); // too fast for screen readers
     let [before, share] = [performance.now(), 0];
     const next = (now) => {
       share += Math.max(0, (now - before) / 1000) * this.speed();
@@ -75,11 +75,11 @@ export class Player extends EventTarget {
     this.dispatchEvent(new Event("go"));
   }
 
-  /** Keys of the whole page do the same, where they mean nothing else. */
+  /** Listen to keys of the whole page where they have no other meaning. */
   listen() {
     addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select")) return;
-      if (event.key === " " && event.target.closest("button, .scroll")) return; // it means that there
+      if (event.key === " " && event.target.closest("button, .scroll")) return; // it activates or scrolls there
       const does = {
         " ": () => this.toggle(),
         ArrowLeft: () => this.stopAt(this.#at - 1),

@@ -1,4 +1,4 @@
-// Numbers on paper: where ticks are, how values become pixels, how they are written; axes, and the signs of lines.
+// Scales: ticks, conversion from values to pixels, number formats, axes, and swatches of lines.
 
 import { makeSvg } from "./common.js";
 
@@ -6,22 +6,22 @@ const SHORT = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const LARGE = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-/** Whether there is such a number. */
+/** Return whether a number is given. */
 export const known = (value) => value !== null && value !== undefined;
 
-/** A return, for people; a dash where there is none. */
+/** Format a return; a dash for a missing one. */
 export const shown = (value) => (!known(value) ? "–" : SHORT.format(value).replace("-", "−"));
 
-/** A count, for people. */
+/** Format a count. */
 export const counted = (value) => (!known(value) ? "–" : WHOLE.format(value));
 
-/** A number at a tick: large ones in short. */
+/** Format a number at a tick; large ones are abbreviated. */
 export const ticked = (value) => (Math.abs(value) >= 10000 ? LARGE.format(value) : SHORT.format(value)).replace("-", "−");
 
-/** A difference, with its sign. */
+/** Format a difference with its sign. */
 export const signed = (value) => (value > 0 ? "+" : "") + shown(value);
 
-/** Round numbers that cover a range, about so many. */
+/** Return about `about` round numbers that cover a range. */
 export function ticks(low, high, about) {
   const span = high - low || Math.abs(high) || 1;
   const power = 10 ** Math.floor(Math.log10(span / about));
@@ -31,7 +31,7 @@ export function ticks(low, high, about) {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
-/** Powers of ten in a range, and where these are few, twice and five times them. */
+/** Return the powers of ten in a range; if they are few, also twice and five times these. */
 export function logTicks(low, high) {
   const found = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
@@ -40,7 +40,7 @@ export function logTicks(low, high) {
   return found.filter((one) => one >= low * 0.999 && one <= high * 1.001);
 }
 
-/** A function from values to pixels; `invert` is its inverse, `ticks` are where labels go. */
+/** Return a function from values to pixels; `invert` is its inverse, `ticks` are the values with labels. */
 export function scale([low, high], [from, to], log, about) {
   const place = log ? (value) => Math.log(Math.max(value, low)) : (value) => value;
   const start = place(low);
@@ -54,10 +54,10 @@ export function scale([low, high], [from, to], log, about) {
   return pixels;
 }
 
-/** A place on paper: to a tenth of a pixel. */
+/** Round to a tenth of a pixel. */
 export const round = (value) => Math.round(value * 10) / 10;
 
-/** The axes of a figure: x and y are scales, `width`, `height` and `margin` its paper, `title` says what is along. */
+/** Return the axes of a figure: x and y are scales, `title` labels the x axis. */
 export function axes(x, y, { width, height, margin, title }) {
   const [bottom, right] = [height - margin.bottom, width - margin.right];
   const across = y.ticks.flatMap((value) => [
@@ -65,7 +65,7 @@ export function axes(x, y, { width, height, margin, title }) {
     makeSvg("text", { x: margin.left - 6, y: round(y(value)) + 4, "text-anchor": "end", text: ticked(value) }),
   ]);
   const along = x.ticks.flatMap((value) => {
-    const anchor = x(value) > width - 26 ? "end" : "middle"; // a number stays on the paper
+    const anchor = x(value) > width - 26 ? "end" : "middle"; // keep the number on the paper
     return [
       makeSvg("path", { class: "axis", d: `M${round(x(value))},${bottom}v4` }),
       makeSvg("text", { x: round(x(value)), y: bottom + 17, "text-anchor": anchor, text: ticked(value) }),
@@ -76,7 +76,7 @@ export function axes(x, y, { width, height, margin, title }) {
   return [...across, ...along, line, below];
 }
 
-/** The sign of a line, as lists show it; with marks on it. */
+/** Return a swatch of a line for a legend, with marks on it. */
 export function sign(kind, ...marks) {
   const line = makeSvg("path", { class: `curve ${kind}`, d: "M1,7H35" });
   return makeSvg("svg", { class: "swatch", viewBox: "0 0 36 14", "aria-hidden": "true" }, line, ...marks);
