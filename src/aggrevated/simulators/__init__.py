@@ -19,22 +19,18 @@ class Simulator(Protocol):
     @property
     def name(self) -> str:
         """Name of the simulator in messages and files."""
-        ...
 
     @property
     def horizon(self) -> int:
         """H, the number of steps after which callers cut an episode."""
-        ...
 
     @property
     def observation_space(self) -> Box:
         """Space of one observation, without the batch axis."""
-        ...
 
     @property
     def action_space(self) -> Discrete | Box:
         """Space of one action, without the batch axis."""
-        ...
 
     def reset(self, seeds: Array) -> Array:
         """Return initial states drawn from ρ₀.
@@ -45,7 +41,6 @@ class Simulator(Protocol):
         Returns:
             States [n, ...].
         """
-        ...
 
     def observe(self, state: Array) -> Array:
         """Return the learner's observations of the states.
@@ -56,7 +51,6 @@ class Simulator(Protocol):
         Returns:
             Observations, float32 [n, ...].
         """
-        ...
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """Return the next states, costs and ends of episodes, without changing `state`.
@@ -68,7 +62,6 @@ class Simulator(Protocol):
         Returns:
             (next states [n, ...], costs [n], done [n]). A cost of NaN means that the simulation diverged.
         """
-        ...
 
 
 @runtime_checkable
@@ -84,7 +77,6 @@ class HasActionMask(Protocol):
         Returns:
             Masks, bool [n, A]; true where an action may be taken.
         """
-        ...
 
 
 @runtime_checkable
@@ -101,7 +93,6 @@ class Reseedable(Protocol):
         Returns:
             States [n, ...].
         """
-        ...
 
 
 @runtime_checkable
@@ -114,7 +105,6 @@ class HasReplayedSteps(Protocol):
         Returns:
             The number of steps, 0 or more.
         """
-        ...
 
 
 @runtime_checkable
@@ -127,7 +117,6 @@ class HasBatchLimit(Protocol):
         Returns:
             The number of episodes, 1 or more.
         """
-        ...
 
 
 @runtime_checkable
@@ -137,7 +126,6 @@ class SimulatorWrapper(Protocol):
     @property
     def simulator(self) -> Simulator:
         """The wrapped simulator."""
-        ...
 
 
 def find_action_mask(simulator: Simulator) -> HasActionMask | None:

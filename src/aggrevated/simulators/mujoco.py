@@ -103,7 +103,7 @@ class MuJoCo:
             raise UsageError(f"{self.name} cannot be stepped by {self.threads} threads; pass threads=1 or more")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.name, self.horizon)  # the receiving process loads the physics and counts its threads
+        return type(self), (self.name, self.horizon)  # the receiving process loads the physics
 
     @property
     def robot(self) -> Robot:
@@ -189,8 +189,8 @@ class Physics:
         self.model = self.environment.model
         self.dt = self.environment.dt
         self.frames = self.environment.frame_skip
-        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a diverged episode must not restart
-        if hasattr(mujoco.mjtDisableBit, "mjDSBL_ISLAND"):  # a robot is one island; the search takes 10 % of the time
+        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a diverged episode must not reset
+        if hasattr(mujoco.mjtDisableBit, "mjDSBL_ISLAND"):  # a robot is one island; saves 10 % of the time
             self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
         flags = mujoco.mjtState
         self.whole = int(flags.mjSTATE_FULLPHYSICS | flags.mjSTATE_WARMSTART)
@@ -249,7 +249,7 @@ def import_mujoco() -> Any:
         import mujoco
     except ImportError as error:
         raise UsageError("this task needs MuJoCo: pip install 'aggrevated[mujoco]'") from error
-    except (AttributeError, RuntimeError) as error:  # MuJoCo fails to import without the renderer that MUJOCO_GL names
+    except (AttributeError, RuntimeError) as error:  # the renderer of MUJOCO_GL is missing
         renderer = os.environ.get("MUJOCO_GL")
         raise UsageError(
             f"MuJoCo cannot use MUJOCO_GL={renderer}; unset it, or install that renderer (Debian: libegl1, libosmesa6)"

@@ -22,7 +22,7 @@ SMALL = 2**31
 
 
 class SeedingMode(Enum):
-    """How an environment receives the seed of a trajectory; the value describes unusual modes."""
+    """Ways to pass the seed of a trajectory to an environment; the values describe unusual ones."""
 
     WHOLE = ""
     SMALL = "its reset accepts no 64-bit seeds: it receives them modulo 2**31"

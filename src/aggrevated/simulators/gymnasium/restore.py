@@ -26,46 +26,36 @@ class StateRestorer(Protocol):
 
     @property
     def description(self) -> str:
-        """How states are restored, for people: "by …"."""
-        ...
+        """Phrase that says how states are restored: "by …"."""
 
     @property
     def replayed(self) -> int:
         """Number of steps replayed so far."""
-        ...
 
     @property
     def drift(self) -> DataError:
         """The error for an environment that is not restored exactly."""
-        ...
 
     def record_reset(self, env: Environment, seed: int) -> Any:
         """Return the restore point of an environment that was just reset with `seed`."""
-        ...
 
     def claim(self, states: list[EnvironmentState]) -> list[Environment | None]:
         """Return, for each state, an environment that is in it already; None where there is none."""
-        ...
 
     def restore(self, state: EnvironmentState) -> Environment:
         """Return an environment restored to `state`."""
-        ...
 
     def record_step(self, state: EnvironmentState, env: Environment, action: Any) -> Any:
         """Return the restore point of an environment that has taken `action` in `state`."""
-        ...
 
     def release(self, env: Environment, state: EnvironmentState) -> None:
         """Return an environment, which is in `state`, to the pool."""
-        ...
 
     def reseed(self, restore_point: Any, seed: int) -> Any:
         """Return an equal restore point from which another generator is used."""
-        ...
 
     def move_to_state(self, env: Environment, restore_point: Any, current: Any = None) -> Any:
         """Restore an environment, now at `current`, for drawing; return its new restore point."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ class EnvironmentAdapter:
             return observation.copy()  # the environment may reuse its array
         shape = np.shape(observation)
         if shape != space.shape and int(np.prod(shape)) == int(np.prod(space.shape)) and shape != ():
-            observation = np.reshape(observation, space.shape)  # accept additional or missing axes of length 1
+            observation = np.reshape(observation, space.shape)  # accept axes of length 1
         array = check_numeric_array(self.name, "an observation", observation, space.shape, REMEDY)
         return array.reshape(self.shape).copy()
 

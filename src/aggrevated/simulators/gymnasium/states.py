@@ -84,7 +84,7 @@ class ActionHistory:
         self.seed = seed
         self.origin = origin
         self.generator_seeds = generator_seeds
-        self.actions: list[Any] = [] if actions is None else actions  # in the simulator's format: numbers or [A]
+        self.actions: list[Any] = [] if actions is None else actions  # numbers or [A], unconverted
         self.start = 0 if origin is None else origin.t
         self.branches: int = 0 if origin is None else origin.history.branches + 1
 
