@@ -147,13 +147,13 @@ def test_expert_ensemble_keeps_the_discount_of_its_experts():
 @pytest.mark.parametrize(
     ("experts", "words"),
     [
-        ([Home(), Home()], "which of home,home is best in a state is known only if each has a method q, or each"),
-        ([WithQ(make_corridor(), ()), Home()], "which of half,home is best"),
-        ([WithQ(make_corridor(), ()), WithV(make_corridor(), ())], "which of half,half is best"),
-        ([], "which of no experts is best"),
+        ([Home(), Home()], "cannot compare the experts home,home in a state: all need a method q, or all"),
+        ([WithQ(make_corridor(), ()), Home()], "cannot compare the experts half,home"),
+        ([WithQ(make_corridor(), ()), WithV(make_corridor(), ())], "cannot compare the experts half,half"),
+        ([], "cannot compare the experts \\(none\\)"),
         (
             [WithV(make_corridor(), ()), WithV(make_corridor(), (), discount=0.9)],
-            "costs of half,half are discounted differently",
+            "experts half,half have different discounts",
         ),
     ],
 )

@@ -48,7 +48,7 @@ def test_load_expert_dqn_zip_acts_as_in_stable_baselines(tmp_path: Path) -> None
 
 def test_load_expert_refuses_a_file_with_other_tensors(tmp_path: Path) -> None:
     save_checksummed(tmp_path / "other.safetensors", {"weight": torch.zeros(2, 4)}, {})
-    with pytest.raises(DataError, match="not fully connected, or not of the kind that cartpole needs; give a DQN"):
+    with pytest.raises(DataError, match="not fully connected, or not of the kind that cartpole needs; pass a DQN"):
         load_expert(str(tmp_path / "other.safetensors"), CartPole())
 
 
@@ -114,7 +114,7 @@ class ReLU(torch.nn.Module):
 @pytest.mark.parametrize("activation", [torch.nn.PReLU, ReLU])
 def test_load_expert_refuses_a_zip_with_an_unknown_activation(tmp_path: Path, activation: type) -> None:
     save_hopper_model(tmp_path / "model.zip", "PPO", [8], activation)
-    with pytest.raises(DataError, match=rf"{activation.__name__}'>; give one with an activation of torch.nn"):
+    with pytest.raises(DataError, match=rf"{activation.__name__}'>; pass one with an activation of torch.nn"):
         load_expert(str(tmp_path / "model.zip"), MuJoCo("hopper"))
 
 
@@ -142,7 +142,7 @@ def test_builtin_actor_critic_expert_stays_in_the_action_space(task: str) -> Non
         (
             "cartpole",
             MuJoCo("hopper"),
-            "not of the kind that hopper needs; give a TRPO, PPO, A2C, SAC, TD3 or DDPG with",
+            "not of the kind that hopper needs; pass a TRPO, PPO, A2C, SAC, TD3 or DDPG with",
         ),
         ("hopper", CartPole(), "maps 11 observations to 3 actions, but cartpole has 4 and 2"),
         ("hopper", MuJoCo("walker"), "maps 11 observations to 3 actions, but walker has 17 and 6"),

@@ -135,24 +135,22 @@ def test_load_expert_refuses_image_recurrent_and_custom_feature_models(tmp_path:
     assert_refused(
         path,
         make_simulator(picture, Discrete(3)),
-        rf"features_extractor.* only fully connected ones are read; .*{function}",
+        rf"features_extractor.* only fully connected policies are supported; .*{function}",
     )
     find_algorithm("PPO")("MlpPolicy", Small(picture, Discrete(3)), policy_kwargs={"net_arch": []}, device="cpu").save(
         path
     )
-    assert_refused(
-        path, make_simulator(picture, Discrete(3)), rf"reads vectors, and small shows pictures; .*{function}"
-    )
+    assert_refused(path, make_simulator(picture, Discrete(3)), rf"takes vectors, .* of small are images; .*{function}")
     sb3_contrib.RecurrentPPO("MlpLstmPolicy", Small(BOX, ARM), device="cpu").save(path)
-    assert_refused(path, make_simulator(BOX, ARM), rf"has lstm_\w+\.\w+, as policies with .*{function}")
+    assert_refused(path, make_simulator(BOX, ARM), rf"has the tensor lstm_\w+\.\w+ of a .* policy, .*{function}")
 
     class Odd(ActorCriticPolicy):
         pass
 
     find_algorithm("PPO")("MlpPolicy", Small(BOX, ARM), policy_kwargs={"features_extractor_class": Halved}).save(path)
-    assert_refused(path, make_simulator(BOX, ARM), rf"sees by .*Halved.*{function}")
+    assert_refused(path, make_simulator(BOX, ARM), rf"has the feature extractor .*Halved.*{function}")
     find_algorithm("PPO")(Odd, Small(BOX, ARM), device="cpu").save(path)
-    assert_refused(path, make_simulator(BOX, ARM), rf"has a policy of a class of its own, in .*{function}")
+    assert_refused(path, make_simulator(BOX, ARM), rf"has a custom policy class, in .*{function}")
     sb3_contrib.CrossQ("MlpPolicy", Small(BOX, ARM), device="cpu").save(path)
     assert_refused(path, make_simulator(BOX, ARM), function)
 
@@ -160,8 +158,8 @@ def test_load_expert_refuses_image_recurrent_and_custom_feature_models(tmp_path:
 @pytest.mark.parametrize(
     ("name", "trained", "used", "words"),
     [
-        ("PPO", Discrete(2), ARM, "not of the kind that small needs; give a TRPO, PPO, A2C, SAC, TD3 or DDPG"),
-        ("PPO", ARM, Discrete(2), "not of the kind that small needs; give a DQN, QR-DQN, PPO, A2C or TRPO"),
+        ("PPO", Discrete(2), ARM, "not of the kind that small needs; pass a TRPO, PPO, A2C, SAC, TD3 or DDPG"),
+        ("PPO", ARM, Discrete(2), "not of the kind that small needs; pass a DQN, QR-DQN, PPO, A2C or TRPO"),
         ("SAC", ARM, Discrete(2), "not of the kind that small needs"),
         ("DQN", Discrete(2), ARM, "not of the kind that small needs"),
         ("QRDQN", Discrete(3), Discrete(7), "maps 3 observations to 600 actions, but small has 3 and 7"),

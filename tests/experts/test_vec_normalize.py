@@ -139,11 +139,13 @@ def assert_refused(path: Path, words: str, space: Any = BOX) -> None:
 def test_load_vec_normalize_refuses_unsuitable_statistics(tmp_path: Path) -> None:
     path = tmp_path / "stats.pkl"
     make_vec_normalize(MATRIX, ARM).save(path)
-    assert_refused(path, r"they are of 4 numbers, where small shows 3\); save them with vec_normalize.save")
+    assert_refused(
+        path, r"they are of 4 numbers, but observations of small have 3\); save them with vec_normalize.save"
+    )
     make_vec_normalize(PLACES, ARM, norm_obs_keys=["b"]).save(path)
     assert_refused(path, "they are of observations with other names than those of small")
     path.write_bytes(pickle.dumps({"mean": [1, 2, 3]}))
-    assert_refused(path, "it is no VecNormalize")
+    assert_refused(path, "it is not a VecNormalize")
     env = make_vec_normalize(BOX, ARM)
     env.obs_rms.mean[1] = np.nan
     env.save(path)

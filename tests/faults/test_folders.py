@@ -85,7 +85,7 @@ def test_resume_refuses_altered_metrics(run_copy: Path, finished: bool, capsys: 
     for what, data in altered.items():
         path.write_bytes(data)
         code, sentence = failure(["resume", str(run_copy)], capsys)
-        assert code == 65 and "metrics.jsonl is not as it was written" in sentence, what
+        assert code == 65 and "metrics.jsonl was changed" in sentence, what
     facts = write_and_read_journal(original, path)
     facts[3]["roll_in_return"] += 1.0
     rewrite_journal(path, facts)  # sealed again

@@ -43,6 +43,4 @@ def test_describe_numerics_difference_names_what_changed() -> None:
     now = compute_numerics_fingerprint()
     assert set(now) == {*PACKAGES, KERNEL_OUTPUTS_KEY} and describe_numerics_difference(now, now) == ""
     assert describe_numerics_difference(now | {"torch": "1.0"}, now) == f"torch 1.0 (here {now['torch']})"
-    assert (
-        describe_numerics_difference(now | {KERNEL_OUTPUTS_KEY: "0"}, now) == "a processor whose sums round otherwise"
-    )
+    assert describe_numerics_difference(now | {KERNEL_OUTPUTS_KEY: "0"}, now) == "a processor that rounds differently"

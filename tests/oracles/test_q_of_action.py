@@ -74,5 +74,5 @@ def test_state_action_q_oracles_report_place_of_invalid_values(two_trajectories)
         def q_of(self, states, actions):
             return self.q(states)
 
-    with pytest.raises(UserCodeError, match=r"shape \(5, 3\); they must be of shape \(5,\): mend its q_of"):
+    with pytest.raises(UserCodeError, match=r"shape \(5, 3\); they must be of shape \(5,\): fix its q_of"):
         PerActionQOracle(Wide(), TinyMdp.action_space)(two_trajectories)

@@ -248,7 +248,7 @@ def test_run_refuses_a_changed_config(tmp_path: Path, update: str, own: dict[str
 
 @pytest.mark.parametrize(
     ("there", "words"),
-    [({"numpy": "1.0"}, r"numpy 1\.0 \(here "), ({KERNEL_OUTPUTS_KEY: "0"}, "a processor whose sums round otherwise")],
+    [({"numpy": "1.0"}, r"numpy 1\.0 \(here "), ({KERNEL_OUTPUTS_KEY: "0"}, "a processor that rounds differently")],
 )
 def test_run_of_another_machine_is_refused_without_ignore_numerics(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], words: str
