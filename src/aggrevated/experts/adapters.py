@@ -136,39 +136,39 @@ def expert_from_q_function(q_function: QFunction, simulator: Simulator, name: st
     return QFunctionExpert(name, outputs, simulator, int(space.n), q_function.rewards, q_function.discount)
 
 
-def is_expert_factory(given: Any) -> bool:
+def is_expert_factory(candidate: Any) -> bool:
     """Return whether an object is a function or class whose only required parameter is `simulator`."""
-    if not inspect.isclass(given) and not inspect.isroutine(given) and not hasattr(given, "func"):
+    if not inspect.isclass(candidate) and not inspect.isroutine(candidate) and not hasattr(candidate, "func"):
         return False
     try:
-        parameters = list(inspect.signature(given).parameters.values())
+        parameters = list(inspect.signature(candidate).parameters.values())
     except (TypeError, ValueError):
         return False
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     return required == ["simulator"]
 
 
-def is_demonstrations(given: Any) -> bool:
+def is_demonstrations(candidate: Any) -> bool:
     """Return whether an object is demonstrations, or the path or Minari name of some."""
-    if isinstance(given, str | Path):
-        return str(given).endswith(".npz") or str(given).startswith(MINARI)
-    return isinstance(given, Demonstrations | list | tuple)
+    if isinstance(candidate, str | Path):
+        return str(candidate).endswith(".npz") or str(candidate).startswith(MINARI)
+    return isinstance(candidate, Demonstrations | list | tuple)
 
 
-def to_demonstrations(given: Any) -> Demonstrations:
+def to_demonstrations(candidate: Any) -> Demonstrations:
     """Return an object that `is_demonstrations` accepts as `Demonstrations`."""
-    if isinstance(given, Demonstrations):
-        return given
-    return read_demonstrations(given) if isinstance(given, str | Path) else demonstrations_from_list(given)
+    if isinstance(candidate, Demonstrations):
+        return candidate
+    return read_demonstrations(candidate) if isinstance(candidate, str | Path) else demonstrations_from_list(candidate)
 
 
-def has_sb3_predict(given: Any) -> bool:
+def has_sb3_predict(candidate: Any) -> bool:
     """Return whether an object has the `predict` of Stable-Baselines3's models."""
-    method = getattr(given, "predict", None)
+    method = getattr(candidate, "predict", None)
     return callable(method) and "deterministic" in inspect.signature(method).parameters
 
 
-def display_name(given: Any) -> str:
+def display_name(candidate: Any) -> str:
     """Return the object's `name`, or the name of its function or class."""
-    name = get_name(given) or getattr(given, "__name__", "") or type(given).__name__
+    name = get_name(candidate) or getattr(candidate, "__name__", "") or type(candidate).__name__
     return str(name).strip("<>")

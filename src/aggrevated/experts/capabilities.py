@@ -66,12 +66,12 @@ class PerActionQ:
         return query_q_per_action(self.expert, states, self.count)
 
 
-def adapt_object(given: Any, simulator: Simulator, name: str, renamed: bool) -> Expert:
+def adapt_object(candidate: Any, simulator: Simulator, name: str, renamed: bool) -> Expert:
     """Return an object with some of `CAPABILITIES` as an expert, unchanged if it is one already."""
     methods: dict[str, Callable[..., Any]] = {}
     for method_name in CAPABILITIES:
-        if has_method(given, method_name):
-            capability, method = adapt_method(method_name, getattr(given, method_name), simulator, name)
+        if has_method(candidate, method_name):
+            capability, method = adapt_method(method_name, getattr(candidate, method_name), simulator, name)
             methods.setdefault(capability, method)
     space = simulator.action_space
     if "q" in methods and not isinstance(space, Discrete):
@@ -79,19 +79,19 @@ def adapt_object(given: Any, simulator: Simulator, name: str, renamed: bool) -> 
             f"the expert {name} has q(states) of all actions, and {simulator.name} has infinitely many; give it "
             "q(states, actions)"
         )
-    expert = AdaptedExpert(name, get_discount(given), **methods)
+    expert = AdaptedExpert(name, get_discount(candidate), **methods)
     if "act" not in methods:
         expert.act = make_greedy_act(expert, methods, space, name)
     elif (
         not renamed
-        and get_name(given)
+        and get_name(candidate)
         and all(is_native_signature(m) for m in methods.values())
-        and is_complete(given, methods)
+        and is_complete(candidate, methods)
     ):
-        return cast(Expert, given)
+        return cast(Expert, candidate)
     for attribute in ("networks", "description"):
-        if hasattr(given, attribute):
-            setattr(expert, attribute, getattr(given, attribute))
+        if hasattr(candidate, attribute):
+            setattr(expert, attribute, getattr(candidate, attribute))
     return expert
 
 
@@ -135,9 +135,9 @@ def is_native_signature(method: Any) -> bool:
     return user_method.method == "q_of" if isinstance(method, StateActionCostMethod) else True
 
 
-def is_complete(given: Any, methods: dict[str, Any]) -> bool:
+def is_complete(candidate: Any, methods: dict[str, Any]) -> bool:
     """Return whether an object has the attributes that its methods need: a critic needs a `discount`."""
-    return "v" not in methods or hasattr(given, "discount")
+    return "v" not in methods or hasattr(candidate, "discount")
 
 
 def make_greedy_act(expert: Any, methods: dict[str, Any], space: Any, name: str) -> Callable[[Array, int], Array]:
@@ -150,18 +150,18 @@ def make_greedy_act(expert: Any, methods: dict[str, Any], space: Any, name: str)
     raise UsageError(f"the expert {name} has {' and '.join(methods)}, but no act(states, t); define one")
 
 
-def has_method(given: Any, method: str) -> bool:
+def has_method(candidate: Any, method: str) -> bool:
     """Return whether an object has a method of that name; submodules of an `nn.Module` do not count."""
-    return callable(getattr(type(given) if is_module(given) else given, method, None))
+    return callable(getattr(type(candidate) if is_module(candidate) else candidate, method, None))
 
 
-def is_module(given: Any) -> bool:
+def is_module(candidate: Any) -> bool:
     """Return whether an object is an `nn.Module`; False if torch was not imported."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(given, torch.nn.Module)
+    return torch is not None and isinstance(candidate, torch.nn.Module)
 
 
-def get_name(given: Any) -> str:
+def get_name(candidate: Any) -> str:
     """Return an object's attribute `name`, or "" if it has none."""
-    name = getattr(given, "name", None)
-    return name if isinstance(name, str) and not inspect.isclass(given) else ""
+    name = getattr(candidate, "name", None)
+    return name if isinstance(name, str) and not inspect.isclass(candidate) else ""
