@@ -16,8 +16,6 @@ SPREAD = 0.75  # standard deviation of the logarithm of sizes
 WIDE = 2.2  # median widths: such a symbol, neither flat nor over others, may be two that touch
 TANGLED = 10  # mean number of strokes of traced symbols
 BURR = 0.08  # maximum length of burrs in symbols
-LOST = 0.12  # symbols: smaller ones, far from all others, are dust
-FAR = 1.5
 
 
 def find_warnings(ink: Sequence[Strokes]) -> tuple[str, ...]:
