@@ -170,11 +170,11 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
         ),
         (
             {"delta_kl": 0.1, "target_kl": 0.1, "update": "natural"},
-            "--delta-kl is 0.1, but must be positive, or else --target-kl must be",
+            "--delta-kl is 0.1, but must be positive if --target-kl is 0",
         ),
         (
             {"delta_kl": 0.0, "update": "natural"},
-            "--delta-kl is 0.0, but must be positive, or else --target-kl must be",
+            "--delta-kl is 0.0, but must be positive if --target-kl is 0",
         ),
         ({"hidden": (8, "x")}, "--hidden is .8, 'x'., but must be whole numbers"),
         (

@@ -316,5 +316,5 @@ def test_exponentiated_update_deviation_decays_with_root_of_n_across_restore():
 def test_exponentiated_update_rejects_entropy_bonus(head):
     trajectories = random_trajectories(dtype=np.float32)
     costs = replace(random_costs(trajectories), entropy_bonus=0.1)
-    with pytest.raises(UsageError, match="knows no entropy bonus"):
+    with pytest.raises(UsageError, match="does not support an entropy bonus"):
         ExponentiatedUpdate()(FeedForwardPolicy(3, head, (5,)), all_actions_loss, trajectories, costs)

@@ -265,7 +265,7 @@ def test_follow_the_leader_rejects_taken_action_loss():
 def test_follow_the_leader_rejects_entropy_bonus():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories)
-    with pytest.raises(UsageError, match="follow the leader knows no entropy bonus"):
+    with pytest.raises(UsageError, match="follow the leader does not support an entropy bonus"):
         FollowTheLeaderUpdate()(small_policy(), all_actions_loss, trajectories, replace(costs, entropy_bonus=0.1))
     FollowTheLeaderUpdate(steps=1)(small_policy(), all_actions_loss, trajectories, costs)
 

@@ -129,5 +129,5 @@ def test_mixture_methods_roll_in_with_expert_first_and_then_less():
 
 
 def test_mixture_update_rejects_policy_that_is_not_a_mixture():
-    with pytest.raises(UsageError, match="this update mixes policies; give it a MixturePolicy"):
+    with pytest.raises(UsageError, match="this update needs a MixturePolicy"):
         MixtureUpdate(searn_weights)(linear_policy(), all_actions_loss, None, None)

@@ -1,4 +1,4 @@
-"""Line 7 of Algorithm 1: θ_{n+1} = θ_n − η_n δ_θ. What an update remembers between iterations is in its `state`."""
+"""Updates, line 7 of Algorithm 1: θ_{n+1} = θ_n − η_n δ_θ. Their `state` persists between iterations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator
@@ -22,52 +22,70 @@ from aggrevated.rollout.trajectories import Trajectories
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """What one update did."""
+    """The result of one update.
 
-    loss: float  # ℓ_n(π_n), before the step, in the unit that the update measures costs in
+    Attributes:
+        loss: ℓ_n(π_n), before the step, in the unit in which the update measures costs.
+        gradient_norm: Norm of the gradient of the loss at θ_n.
+        kl: Mean of KL(π_n ‖ π_{n+1}) over the visited states, in nats.
+        step_halvings: How often the step was halved; for a step scaled to a target KL, the whole number of
+            halvings.
+        confident_error_rate: Fraction of states with a confident mistake, from `UpdateWithDiagnostics`.
+        mean_advantage: Mean A* of the new policy's actions, from `UpdateWithDiagnostics`.
+        advantage_rms: Root mean square of A*, from `UpdateWithDiagnostics`.
+    """
+
+    loss: float
     gradient_norm: float
-    kl: float  # mean over the visited states of KL(π_n ‖ π_{n+1})
-    step_halvings: int  # how often the step was halved before it was taken, or what its shortening to a target comes to
-    confident_error_rate: float | None = None  # what `health.Examined` saw of the new policy
+    kl: float
+    step_halvings: int
+    confident_error_rate: float | None = None
     mean_advantage: float | None = None
     advantage_rms: float | None = None
 
 
 class Update(Protocol):
-    """A rule for line 7."""
+    """A rule for line 7 of Algorithm 1."""
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
-        """Change the policy's parameters in place, and say what was done."""
+        """Change the policy's parameters in place.
+
+        Args:
+            policy: π_n, which becomes π_{n+1}.
+            loss: ℓ_n, a function of policy, trajectories and cost-to-go.
+            trajectories: The K trajectories of iteration n.
+            cost_to_go: Q* or A* at their states.
+        """
         ...
 
     def state(self) -> dict[str, Tensor]:
-        """All that the rule remembers, for a checkpoint."""
+        """Return everything that the update needs to continue, for a checkpoint."""
         ...
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Continue from a state that `state` returned."""
         ...
 
 
 def compute_gradient_norm(gradient: Tensor) -> float:
-    """Its length; in float64, so that it is finite whenever the gradient is."""
+    """Return the norm of the gradient in float64, so that it is finite if the gradient is."""
     return float(gradient.double().norm())
 
 
 def make_dropout_context(policy: Policy) -> Callable[[int], AbstractContextManager[None]]:
-    """From a seed to a block in which a policy that has dropout uses it, the same for the same seed.
+    """Return a function from a seed to a context in which dropout is active, with masks from that seed.
 
-    Outside of such blocks no policy does. Whether it has any is found out here, once for all minibatches of a fit.
+    Dropout is inactive elsewhere. A policy without dropout gets a context without effect.
     """
     if any(isinstance(module, nn.Dropout) and module.p for module in policy.modules()):
         return partial(enable_dropout, policy)
-    nothing = nullcontext()
-    return lambda seed: nothing  # forking the generator takes as long as a step of a small network
+    no_dropout = nullcontext()
+    return lambda seed: no_dropout  # forking the generator takes as long as a step of a small network
 
 
 @contextmanager
 def enable_dropout(policy: Policy, seed: int) -> Iterator[None]:
-    """Let the policy use its dropout."""
+    """Activate the policy's dropout, with masks from the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed >> 1)  # torch takes signed seeds
         policy.train()
@@ -80,9 +98,18 @@ def enable_dropout(policy: Policy, seed: int) -> Iterator[None]:
 def compute_loss_and_gradient(
     policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo, along: CostToGo | None = None
 ) -> tuple[float, Tensor]:
-    """ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n, as one flat vector [d].
+    """Return ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n.
 
-    With `along`, costs in the task's own unit, what the policy learns along is in the gradient, too.
+    Args:
+        policy: π_n.
+        loss: ℓ_n, a function of policy, trajectories and cost-to-go.
+        trajectories: The K trajectories of iteration n.
+        cost_to_go: Q* or A* at their states.
+        along: Cost-to-go in the unit of the task, to add the gradient of the policy's auxiliary loss; None:
+            do not.
+
+    Returns:
+        The loss, and the gradient as one vector [d].
     """
     with make_dropout_context(policy)(int(trajectories.seeds[0])):
         value = loss(policy, trajectories, cost_to_go)
@@ -92,57 +119,63 @@ def compute_loss_and_gradient(
 
 
 def compute_auxiliary_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
-    """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
+    """Return the policy's auxiliary loss, divided by HK as the losses are; 0 if it has none."""
     observations = make_policy_inputs(policy, trajectories)
     mask = torch.from_numpy(trajectories.mask)
-    known = cost_to_go.has_all_actions and cost_to_go.advantage
-    costs = torch.from_numpy(cost_to_go.values) if known else None
+    has_advantages = cost_to_go.has_all_actions and cost_to_go.advantage
+    costs = torch.from_numpy(cost_to_go.values) if has_advantages else None
     total = policy.auxiliary_loss(observations, mask, make_action_mask_tensor(trajectories), costs)
     return 0.0 if total is None else total / (trajectories.horizon * trajectories.count)
 
 
 @dataclass(frozen=True)
 class UpdateSettings(Settings, ABC):
-    """A rule for line 7, by name."""
+    """Settings of an update."""
 
-    accepts: ClassVar[frozenset[Feedback]] = frozenset(Feedback)  # what it can learn from
-    needs_learner_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
-    uses_loss: ClassVar[bool] = True  # whether it looks at the loss at all
-    wants_expert_actions: ClassVar[bool] = False  # whether it also wants to know what π* would do
+    accepts: ClassVar[frozenset[Feedback]] = frozenset(Feedback)  # the feedback from which it can learn
+    needs_learner_actions: ClassVar[bool] = False  # whether it uses only actions that the learner chose
+    uses_loss: ClassVar[bool] = True  # whether it uses the loss
+    wants_expert_actions: ClassVar[bool] = False  # whether it uses expert actions, if the oracle can add them
 
     def wrap_policy(self, policy: Policy, head: Head) -> Policy:
-        """What it learns: the policy of the chosen kind, or one that is made of such; `head` is one for it."""
+        """Return the policy that the update learns: `policy`, or one made of such policies.
+
+        Args:
+            policy: The policy from the policy settings.
+            head: Another head for the same action space, for the returned policy.
+        """
         return policy
 
     @abstractmethod
     def build(self, seed: int) -> Update:
-        """The rule; what is random in it comes from the seed."""
+        """Return the update; its random numbers come from the seed."""
 
     def schedule(self, value: float, last: float = 0.0) -> float | Schedule:
-        """The value for every iteration; some rules let it fall to `last`."""
+        """Return the value of a setting for all iterations, or a schedule that falls to `last`."""
         return value
 
 
-TO_THE_END = -1  # annealed over all iterations, however many they are
+TO_THE_END = -1  # a value of `anneal_iterations`: anneal over all iterations of the run
 
 
 @dataclass(frozen=True)
 class AnnealedSettings(UpdateSettings):
-    """Rules whose step size can fall."""
+    """Settings of an update whose step size can be annealed."""
 
     anneal_iterations: int = setting(
         0,
-        "Over how many iterations learning rate or KL falls to 0, and the entropy bonus to a tenth; 0: never.",
+        "Iterations over which learning rate or KL falls to 0, entropy bonus to a tenth; -1: all; 0: never.",
         COUNT,
     )
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """To an end that is open nothing falls; asked for on purpose, that is a `UsageError`."""
+        """Return the settings with -1 replaced by the number of iterations, or by 0 if that is unlimited."""
         if self.anneal_iterations != TO_THE_END:
             return self
         if not iterations and "anneal_iterations" in given:
             raise UsageError(
-                "--anneal-iterations is -1, to an end that --budget or --queries leave open; give --iterations, too"
+                "--anneal-iterations is -1 (all), but their number is open with --budget or --queries; "
+                "set --iterations, too"
             )
         return replace(self, anneal_iterations=iterations)
 
@@ -155,20 +188,18 @@ UNITS = ("advantage-rms", "raw")
 
 @dataclass(frozen=True)
 class GradientSettings(AnnealedSettings):
-    """Rules that follow the gradient, with steps that need not know the scale of the task."""
+    """Settings of a gradient update whose step size does not depend on the task's unit of cost."""
 
     target_kl: float = setting(
-        0.02,
-        "The mean KL per visited state that each step is to have; 0: as long as the other settings make it.",
-        NON_NEGATIVE,
+        0.02, "Mean KL per visited state of each step, in nats; 0: other settings decide.", NON_NEGATIVE
     )
     cost_scale: str = setting(
         "advantage-rms",
-        "What A* and the entropy bonus are measured in: the spread of A* so far, or the task's own cost.",
+        "Unit of A* and the entropy bonus: RMS of A* so far (advantage-rms), or the task's cost (raw).",
         one_of(UNITS),
     )
 
     @property
     def normalize_costs(self) -> bool:
-        """Whether A* is divided by its spread."""
+        """Return whether A* is divided by the cost scale."""
         return self.cost_scale == "advantage-rms"

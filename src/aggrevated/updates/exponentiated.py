@@ -1,8 +1,9 @@
-"""Exponentiated gradient for every policy: Eq. 7 (`eg_closed_form`), projected onto the policies that there are.
+"""Exponentiated gradient for every policy: Eq. 7 (`eg_closed_form`), projected onto the policy class.
 
-In log-probabilities a step of Eq. 7 adds −η A*, however sure π_n is, so nothing saturates. And since Q* of a state does
-not change, n rounds of it are one step n times as long: all states seen so far can be learned from together, towards
-π(a|s) ∝ exp(−A*(s, a)/τ), which is to follow the leader with entropy as its regulariser. See docs/theory.md.
+In log-probabilities a step of Eq. 7 adds −η A*, even where π_n is confident, so that it does not saturate.
+Since Q* of a state does not change, n such steps equal one step that is n times as long. So all states so far
+can be learned together, towards π(a|s) ∝ exp(−A*(s, a)/τ): follow the leader with an entropy regularizer. See
+docs/theory.md.
 """
 
 import math
@@ -55,40 +56,57 @@ from aggrevated.updates.projection_targets import (
 from aggrevated.updates.safe_step import MAX_HALVINGS, take_safe_step
 from aggrevated.updates.temperature import PlateauDetector, TemperatureSchedule
 
-MIN_MINIBATCH_TRAJECTORIES = 4  # trajectories in a minibatch of a policy with memory
+MIN_MINIBATCH_TRAJECTORIES = 4  # for policies with memory
 MAX_GRADIENT_NORM = 1.0
-MIN_TEMPERATURE_WITH_LABELS = (
-    0.125  # τ at least, beside cross-entropy, for which a logit of 8 is sure: larger ones would outweigh it
-)
+# The lowest τ with cross-entropy, for which a logit of 8 is confident: larger logits would outweigh it.
+MIN_TEMPERATURE_WITH_LABELS = 0.125
 
 
 @dataclass
 class ExponentiatedUpdate:
-    """π_{n+1}: the projection of exp(−A*/τ), on all data; with `eta`, of π_n^(1−ρ) exp(−η A*), on the newest data.
+    """π_{n+1} projects exp(−A*/τ) on all data, or, with `eta`, π_n^(1−ρ) exp(−η A*) on the newest data.
 
-    What is known of the action taken, and of no other, says nothing of later policies: there a natural step is made. So
-    it is, for good, once the projection stands still far from where it is to be (`Standstill`).
+    If only the cost of the action taken is known, which says nothing of later policies, a natural step is
+    made instead. So it is, for the rest of the run, once the fit is on a plateau far from its target
+    (`PlateauDetector`).
 
-    A* is in units of its mean size, so that no setting has any. The projection is made by `steps` of Adam; for a table,
-    a policy without hidden layers on one-hot observations, it is known in closed form, and is Eq. 7 itself.
+    A* is in units of its mean size, so that no setting depends on the unit of cost. Adam makes the
+    projection. For a table, a policy without hidden layers on one-hot observations, it has a closed form and
+    is Eq. 7 itself.
+
+    Args:
+        eta: η, the step of Eq. 7; 0: fit exp(−A*/τ) to all data.
+        temperature: τ at first.
+        decay_after: Iteration after which τ and the learning rate fall as 1/√n; 0: never.
+        max_target_cost: τ falls until sampling from exp(−A*/τ) costs at most this fraction of the worst
+            policy's cost, per episode; 0: never.
+        log_prob_decay: ρ, the fraction of the log-probabilities that each step forgets, with `eta`.
+        uniform_weight: λ, the fraction of the fit that weights all actions equally, not by π.
+        normalize_costs: Whether A* is divided by its mean size.
+        learning_rate: Step size of Adam.
+        steps: Minibatches per iteration.
+        minibatch_size: Approximate number of trajectory steps per minibatch.
+        buffer_size: The most trajectories in the data set, a uniform sample of all so far.
+        seed: Determines minibatches and samples.
+        anneal_iterations: Iterations over which the learning rate falls linearly to 0; 0: never.
+        max_kl: The largest mean KL per state of an iteration, in nats; the default allows all finite steps.
+        natural: The natural update that is used without a projection target.
     """
 
-    eta: float = 0.0  # 0: all data
-    temperature: float = 0.07  # τ, at first
-    decay_after: int = 8  # the iteration from which on τ and the learning rate fall as 1/√n; 0: never
-    max_target_cost: float = (
-        0.02  # what a goal may cost over an episode, of what the dearest policy did: else τ falls; 0: any
-    )
-    log_prob_decay: float = 0.0  # ρ
-    uniform_weight: float = 0.2  # λ
-    normalize_costs: bool = True  # whether A* is divided by its mean size
+    eta: float = 0.0
+    temperature: float = 0.07
+    decay_after: int = 8
+    max_target_cost: float = 0.02
+    log_prob_decay: float = 0.0
+    uniform_weight: float = 0.2
+    normalize_costs: bool = True
     learning_rate: float = 0.01
     steps: int = 100
-    minibatch_size: int = 512  # steps of trajectories
-    buffer_size: int = 1000  # trajectories
+    minibatch_size: int = 512
+    buffer_size: int = 1000
     seed: int = 0
-    anneal_iterations: int = 0  # iterations over which the learning rate falls to 0, in a line; 0: never
-    max_kl: float = 1e6  # any finite step
+    anneal_iterations: int = 0
+    max_kl: float = 1e6
     natural: NaturalUpdate = field(default_factory=lambda: NaturalSettings().build(0))
     aggregation: AggregatedDataset = field(init=False, repr=False)
     _plateau: PlateauDetector = field(default_factory=PlateauDetector, init=False, repr=False)
@@ -104,12 +122,12 @@ class ExponentiatedUpdate:
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if cost_to_go.entropy_bonus:
-            raise UsageError("the exponentiated update knows no entropy bonus; use the oracle without it")
+            raise UsageError("the update exponentiated does not support an entropy bonus; use an oracle without")
         check_costs_are_advantages(cost_to_go)
         newest = TrainingData(trajectories, cost_to_go)
         measured = newest.take(np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES)))
         value, gradient = compute_loss_and_gradient(policy, loss, *measured)
-        if self._use_natural_gradient(cost_to_go):  # whose own loss is in other units
+        if self._use_natural_gradient(cost_to_go):  # its loss is in other units
             return replace(
                 self.natural(policy, loss, *newest), loss=value, gradient_norm=compute_gradient_norm(gradient)
             )
@@ -124,13 +142,13 @@ class ExponentiatedUpdate:
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
         kl, halvings = take_safe_step(policy, measured.trajectories, displacement, self.max_kl)
-        if halvings == MAX_HALVINGS:  # what Adam remembers may be no number
+        if halvings == MAX_HALVINGS:  # Adam's moments may be NaN
             self._adam = None
             self._moments = {}
         return UpdateResult(value, compute_gradient_norm(gradient), kl, halvings)
 
     def _use_natural_gradient(self, cost_to_go: CostToGo) -> bool:
-        """Whether the natural update goes on: nobody advises, or the fit stands still, and data is of no more use."""
+        """Return whether to take a natural step: the costs are insufficient, or the fit is on a plateau."""
         if self._plateau.is_triggered():
             self.aggregation = AggregatedDataset(self.buffer_size)
             self._adam = None
@@ -139,29 +157,30 @@ class ExponentiatedUpdate:
         return not cost_to_go.has_all_actions and cost_to_go.expert_actions is None
 
     def _project(self, policy: Policy, data: TrainingData, tau: float, generator: np.random.Generator) -> None:
-        goal = self._make_target(policy, data, tau)
+        target = self._make_target(policy, data, tau)
         if isinstance(policy.head, GaussianHead):
             self._shrink_deviation(policy.head)
-        if isinstance(goal, CategoricalTarget) and is_table(policy, data.trajectories) and goal.is_complete():
-            fill_table(policy, data.trajectories, goal)
+        if isinstance(target, CategoricalTarget) and is_table(policy, data.trajectories) and target.is_complete():
+            fill_table(policy, data.trajectories, target)
         else:
-            self._fit(policy, data, goal, generator)
+            self._fit(policy, data, target, generator)
 
     def _compute_temperature_decay(self, n: int) -> float:
-        """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
+        """Return the factor of τ: n rounds of Eq. 7 with the η/√n of its regret bound are one with η√n."""
         return min(1.0, (self.decay_after / n) ** 0.5) if self.decay_after else 1.0
 
     def _compute_learning_rate_decay(self, n: int) -> float:
-        """What is left of the learning rate."""
+        """Return the factor by which the learning rate is annealed."""
         return max(0.0, 1.0 - (n - 1) / self.anneal_iterations) if self.anneal_iterations else 1.0
 
     def _compute_temperature(self, policy: Policy, newest: TrainingData) -> float:
         tau = self.temperature * self._compute_temperature_decay(newest.trajectories.n)
-        finite = not isinstance(policy.head, GaussianHead)
-        return self._temperature_schedule.compute_temperature(tau, policy, newest) if finite and not self.eta else tau
+        if isinstance(policy.head, GaussianHead) or self.eta:
+            return tau
+        return self._temperature_schedule.compute_temperature(tau, policy, newest)
 
     def _shrink_deviation(self, head: GaussianHead) -> None:
-        """After n rounds of Eq. 7 a Gaussian has 1/√n of its first deviation: exp(−n η Q*) around the best action."""
+        """Divide the initial σ by √n, as exp(−n η Q*) is a Gaussian after n rounds of Eq. 7."""
         if self._initial_log_deviation is None:
             self._initial_log_deviation = head.log_deviation.detach().clone()
         self._rounds += 1
@@ -169,73 +188,76 @@ class ExponentiatedUpdate:
             head.log_deviation.copy_(self._initial_log_deviation - 0.5 * np.log(self._rounds))
 
     def _make_target(self, policy: Policy, data: TrainingData, tau: float) -> ProjectionTarget:
-        """Where Eq. 7 leads from the policy as it is."""
+        """Return the projection target of Eq. 7 from the present policy."""
         if isinstance(policy.head, GaussianHead):
             return make_gaussian_target(*data, policy.head.unit.numpy())
         cost, known, weight = map(
             torch.from_numpy, compute_action_costs(data, policy.head.outputs, self.normalize_costs)
         )
         if not self.eta:
-            advised = make_expert_action_only_mask(data)
-            tau = max(tau, MIN_TEMPERATURE_WITH_LABELS) if advised.any() else tau
-            logits = torch.where(advised[..., None] & (cost > 0), -torch.inf, -cost / tau)
+            is_label = make_expert_action_only_mask(data)
+            tau = max(tau, MIN_TEMPERATURE_WITH_LABELS) if is_label.any() else tau
+            logits = torch.where(is_label[..., None] & (cost > 0), -torch.inf, -cost / tau)
             return CategoricalTarget(logits, known, weight, self.uniform_weight, tau)
         with torch.no_grad():
-            now = compute_policy_distribution(policy, data.trajectories)
-        assert isinstance(now, Categorical)
+            current = compute_policy_distribution(policy, data.trajectories)
+        assert isinstance(current, Categorical)
         return CategoricalTarget(
-            (1 - self.log_prob_decay) * now.logits - self.eta * cost, known, weight, self.uniform_weight, 1.0
+            (1 - self.log_prob_decay) * current.logits - self.eta * cost, known, weight, self.uniform_weight, 1.0
         )
 
-    def _fit(self, policy: Policy, data: TrainingData, goal: ProjectionTarget, generator: np.random.Generator) -> None:
-        """Adam on the mean distance from the goal; single steps in a minibatch, or whole trajectories."""
+    def _fit(
+        self, policy: Policy, data: TrainingData, target: ProjectionTarget, generator: np.random.Generator
+    ) -> None:
+        """Minimize the mean distance from the target by Adam, on minibatches of steps or of trajectories."""
         trajectories = data.trajectories
         costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.has_all_actions else None
-        seen = make_policy_inputs(policy, trajectories)
+        inputs = make_policy_inputs(policy, trajectories)
         mask = torch.from_numpy(trajectories.mask)
         legal = torch.from_numpy(trajectories.action_mask)
         if policy.memoryless:
-            mask = mask & (goal.weight > 0)
-            seen = seen[mask][:, None]
+            mask = mask & (target.weight > 0)
+            inputs = inputs[mask][:, None]
             legal = legal[mask][:, None]
-            goal = goal.select_steps(mask)
+            target = target.select_steps(mask)
             mask = mask[mask][:, None]
-        if not mask.any():  # nothing is known of any step
+        if not mask.any():  # no cost of any step is known
             return
         lengths = mask.sum(dim=1)
         size = min(
             max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch_size / float(lengths.float().mean()))), len(mask)
         )
         adam = self._get_optimizer(policy)
-        learning = make_dropout_context(policy)
+        dropout = make_dropout_context(policy)
         adam.param_groups[0]["lr"] = (
             self.learning_rate
             * self._compute_temperature_decay(trajectories.n)
             * self._compute_learning_rate_decay(trajectories.n)
         )
         minibatches = torch.from_numpy(generator.integers(len(mask), size=(self.steps, size)))
-        if supports_compiled_fit(policy, goal, legal):
-            fit_mlp(policy, adam, seen, goal, minibatches, MAX_GRADIENT_NORM)
+        if supports_compiled_fit(policy, target, legal):
+            fit_mlp(policy, adam, inputs, target, minibatches, MAX_GRADIENT_NORM)
             return
-        longest = lengths[minibatches].max(dim=1).values.tolist()
-        for step, (rows, length) in enumerate(zip(minibatches, longest, strict=True)):
-            wanted = goal.take(rows, length)
-            allowed = truncate_steps(legal, rows, length) if legal.shape[2] else None
-            now = truncate_steps(seen, rows, length), truncate_steps(mask, rows, length), allowed
-            with learning(self.aggregation.seen * self.steps + step):
-                distance = wanted.compute_distance(policy.distribution(*now))
-                along = None
-                if not policy.memoryless:  # whose steps stand for themselves, and are no trajectories here
-                    along = policy.auxiliary_loss(*now, None if costs is None else truncate_steps(costs, rows, length))
+        max_lengths = lengths[minibatches].max(dim=1).values.tolist()
+        for step, (rows, length) in enumerate(zip(minibatches, max_lengths, strict=True)):
+            part = target.take(rows, length)
+            legal_part = truncate_steps(legal, rows, length) if legal.shape[2] else None
+            arguments = truncate_steps(inputs, rows, length), truncate_steps(mask, rows, length), legal_part
+            with dropout(self.aggregation.seen * self.steps + step):
+                distance = part.compute_distance(policy.distribution(*arguments))
+                auxiliary = None
+                if not policy.memoryless:  # the minibatches of memoryless policies are single steps
+                    costs_part = None if costs is None else truncate_steps(costs, rows, length)
+                    auxiliary = policy.auxiliary_loss(*arguments, costs_part)
             adam.zero_grad()
-            total = (distance * wanted.weight).sum()
-            value = (total if along is None else total + along) / wanted.weight.sum().clamp(min=1e-9)
+            total = (distance * part.weight).sum()
+            value = (total if auxiliary is None else total + auxiliary) / part.weight.sum().clamp(min=1e-9)
             value.backward()  # type: ignore[no-untyped-call]
             clip_gradient_norm(adam.weights)
             adam.step()
 
     def _get_optimizer(self, policy: Policy) -> Adam:
-        """Adam over the policy's weights, with what it remembers; a Gaussian's deviation is not learned by fitting."""
+        """Return Adam with its moments, over all weights but a Gaussian's deviation."""
         if self._adam is None:
             weights = [w for name, w in policy.named_parameters() if not name.endswith("log_deviation")]
             self._adam = Adam(weights, lr=self.learning_rate)
@@ -245,20 +267,22 @@ class ExponentiatedUpdate:
         return self._adam
 
     def state(self) -> dict[str, Tensor]:
-        """The data, and what Adam remembers."""
+        """Return the data set, Adam's moments, and the states of schedule and detector, for a checkpoint."""
         moments = self._moments if self._adam is None else flatten_moments(self._adam.state_dict()["state"])
-        own = (
+        deviation = (
             {}
             if self._initial_log_deviation is None
             else {INITIAL_DEVIATION_KEY: self._initial_log_deviation, ROUNDS_KEY: torch.tensor(self._rounds)}
         )
-        excess = {EXCESS_KEY: torch.tensor(of, dtype=torch.float64)} if (of := self._plateau.excess) else {}
-        known = self._temperature_schedule.worst_policy_cost, self._temperature_schedule.factor
-        warmth = {TEMPERATURE_KEY: torch.tensor(known, dtype=torch.float64)} if known != (0.0, 1.0) else {}
+        values = self._plateau.excess
+        excess = {EXCESS_KEY: torch.tensor(values, dtype=torch.float64)} if values else {}
+        schedule = self._temperature_schedule.worst_policy_cost, self._temperature_schedule.factor
+        temperature = {TEMPERATURE_KEY: torch.tensor(schedule, dtype=torch.float64)} if schedule != (0.0, 1.0) else {}
         natural = {f"{NATURAL_PREFIX}{name}": w for name, w in self.natural.state().items()}
-        return self.aggregation.state() | moments | own | excess | warmth | natural
+        return self.aggregation.state() | moments | deviation | excess | temperature | natural
 
     def restore(self, state: dict[str, Tensor]) -> None:
+        """Continue from a state that `state` returned."""
         self.natural.restore(
             {n.removeprefix(NATURAL_PREFIX): w for n, w in state.items() if n.startswith(NATURAL_PREFIX)}
         )
@@ -275,12 +299,12 @@ class ExponentiatedUpdate:
 
 
 def clip_gradient_norm(weights: Sequence[Tensor]) -> None:
-    """Shorten the gradient, all of it together, to the longest that there may be; as torch does it, but quicker."""
+    """Clip the norm of all gradients together, as torch does, but faster."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]
-    length = math.hypot(*(float(gradient.norm()) for gradient in gradients))
-    if length > MAX_GRADIENT_NORM:
+    norm = math.hypot(*(float(gradient.norm()) for gradient in gradients))
+    if norm > MAX_GRADIENT_NORM:
         for gradient in gradients:
-            gradient *= MAX_GRADIENT_NORM / length
+            gradient *= MAX_GRADIENT_NORM / norm
 
 
 INITIAL_DEVIATION_KEY = "widest"
@@ -288,16 +312,16 @@ ROUNDS_KEY = "rounds"
 EXCESS_KEY = "excess"
 TEMPERATURE_KEY = "warmth"
 NATURAL_PREFIX = "natural."
-MOMENT_PREFIX = "adam."  # what the names of Adam's moments begin with, in a state
+MOMENT_PREFIX = "adam."
 
 
 def flatten_moments(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Adam's moments of each weight, by names as a checkpoint has them."""
-    return {f"{MOMENT_PREFIX}{i}.{name}": w.clone() for i, own in moments.items() for name, w in own.items()}
+    """Return Adam's moments of all weights by their names in a checkpoint."""
+    return {f"{MOMENT_PREFIX}{i}.{name}": w.clone() for i, named in moments.items() for name, w in named.items()}
 
 
 def unflatten_moments(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
-    """What `flatten` was given."""
+    """Return Adam's moments by the number of the weight, the inverse of `flatten_moments`."""
     moments: dict[int, dict[str, Tensor]] = {}
     for key, w in named.items():
         i, name = key.removeprefix(MOMENT_PREFIX).split(".")
@@ -306,80 +330,82 @@ def unflatten_moments(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
 
 
 def check_costs_are_advantages(cost_to_go: CostToGo) -> None:
-    """What is advised costs 0: with this nothing but an advantage can be compared."""
-    compared = cost_to_go.expert_actions is not None and not cost_to_go.has_all_actions and np.any(cost_to_go.values)
-    if compared and not cost_to_go.advantage:
-        raise UsageError("the exponentiated update compares an action with what is advised; use the oracle's advantage")
+    """Raise a `UsageError` if costs of taken actions are not relative to that of the expert action."""
+    compares = cost_to_go.expert_actions is not None and not cost_to_go.has_all_actions and np.any(cost_to_go.values)
+    if compares and not cost_to_go.advantage:
+        raise UsageError(
+            "the update exponentiated assumes that the expert action costs 0, which advantages ensure; "
+            "use the oracle's advantage"
+        )
 
 
 @torch.no_grad()
 def compute_normalized_excess_cost(policy: Policy, data: TrainingData, tau: float) -> float:
-    """What Σ_a π(a) A*(a) is above that of exp(−A*/τ), in mean sizes of A*: about 1 where π acts at random."""
-    now = compute_policy_distribution(policy, data.trajectories)
-    assert isinstance(now, Categorical)
+    """Return Σ_a π(a) A*(a) minus that of exp(−A*/τ), in mean sizes of A*: about 1 if π acts at random."""
+    current = compute_policy_distribution(policy, data.trajectories)
+    assert isinstance(current, Categorical)
     cost, known, weight = map(torch.from_numpy, compute_action_costs(data, policy.head.outputs))
-    goal = torch.where(known, -cost / tau, -torch.inf).softmax(-1)
-    above = (torch.where(known, (now.probs - goal) * cost, 0.0).sum(-1) * weight).sum() / weight.sum().clamp(min=1e-9)
-    return float(above)
+    target = torch.where(known, -cost / tau, -torch.inf).softmax(-1)
+    excess = torch.where(known, (current.probs - target) * cost, 0.0).sum(-1)
+    return float((excess * weight).sum() / weight.sum().clamp(min=1e-9))
 
 
 def is_table(policy: Policy, trajectories: Trajectories) -> bool:
-    """Whether the policy has logits of its own for each observation that there is."""
+    """Return whether the policy has separate logits for each observation."""
     if not isinstance(policy, FeedForwardPolicy) or len(policy.network) != 1:
         return False
-    seen = trajectories.observations[trajectories.mask]
-    return bool((seen.max(axis=1) == 1.0).all() and (np.abs(seen).sum(axis=1) == 1.0).all())
+    observations = trajectories.observations[trajectories.mask]
+    return bool((observations.max(axis=1) == 1.0).all() and (np.abs(observations).sum(axis=1) == 1.0).all())
 
 
 @torch.no_grad()
-def fill_table(policy: Policy, trajectories: Trajectories, goal: CategoricalTarget) -> None:
-    """The projection onto a table: the mean of the goals at each observation. Those that were not seen stay."""
+def fill_table(policy: Policy, trajectories: Trajectories, target: CategoricalTarget) -> None:
+    """Project onto a table: set the logits of each observation to the mean of its targets; others stay."""
     assert isinstance(policy, FeedForwardPolicy)
     mask = torch.from_numpy(trajectories.mask)
-    now = compute_policy_distribution(policy, trajectories)
-    assert isinstance(now, Categorical)
+    current = compute_policy_distribution(policy, trajectories)
+    assert isinstance(current, Categorical)
     layer = policy.network[0]
     assert isinstance(layer, nn.Linear)
     weight = layer.weight  # [A, S]
-    counted = torch.from_numpy(trajectories.observations)[mask].to(weight.dtype) * goal.weight[mask][:, None]  # [n, S]
-    moved = counted.T @ (goal.logits - now.logits)[mask].to(weight.dtype)
-    weight += (moved / counted.sum(dim=0).clamp(min=1e-12)[:, None]).T
+    one_hot = torch.from_numpy(trajectories.observations)[mask].to(weight.dtype)
+    counts = one_hot * target.weight[mask][:, None]  # [n, S]
+    change = counts.T @ (target.logits - current.logits)[mask].to(weight.dtype)
+    weight += (change / counts.sum(dim=0).clamp(min=1e-12)[:, None]).T
 
 
 @dataclass(frozen=True)
 class ExponentiatedSettings(AnnealedSettings):
-    """Exponentiated gradient, projected onto the policies."""
+    """Exponentiated gradient, projected onto the policy class."""
 
     name = "exponentiated"
     uses_loss = False
     wants_expert_actions = True
     temperature: float = setting(
-        0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
+        0.07, "tau: the policy fits exp(-A*/tau), with A* in units of its mean size.", POSITIVE
     )
     decay_after: int = setting(
-        8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", COUNT
+        8, "Iteration after which tau and the fit's learning rate fall as 1/sqrt(n); 0: never.", COUNT
     )
     max_target_cost: float = setting(
         0.02,
-        "What exp(-A*/tau) may cost over an episode, in parts of what the dearest policy so far did: tau falls until "
-        "it does not cost more; 0: tau stays as it is.",
+        "Lower tau until sampling from exp(-A*/tau) costs at most this fraction of the worst policy's cost "
+        "per episode; 0: never.",
         UNIT_INTERVAL,
     )
     eta: float = setting(
-        0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NON_NEGATIVE
+        0.0, "Step of Eq. 7 (A* in units of its mean size), on new data only; 0: fit all data.", NON_NEGATIVE
     )
     log_prob_decay: float = setting(
-        0.0, "rho: with --eta, how much of the old log-probabilities each step forgets.", UNIT_INTERVAL
+        0.0, "rho: with --eta, the fraction of the log-probabilities that each step forgets.", UNIT_INTERVAL
     )
     uniform_weight: float = setting(
-        0.2, "lambda: how much of the fit is over all actions alike, not weighted by the policy.", UNIT_INTERVAL
+        0.2, "lambda: fraction of the fit that weights all actions equally, not by the policy.", UNIT_INTERVAL
     )
-    fit_learning_rate: float = setting(0.01, "The step size of Adam, inside the exponentiated update.", POSITIVE)
-    fit_steps: int = setting(100, "Its minibatches in each iteration.", at_least(1))
-    minibatch_size: int = setting(512, "How many steps of trajectories a minibatch has, about.", at_least(1))
-    buffer_size: int = setting(
-        1000, "How many trajectories are kept at most, a random sample of all, to learn from again.", at_least(1)
-    )
+    fit_learning_rate: float = setting(0.01, "Step size of Adam in the exponentiated update.", POSITIVE)
+    fit_steps: int = setting(100, "Minibatches of the fit per iteration.", at_least(1))
+    minibatch_size: int = setting(512, "Approximate number of trajectory steps per minibatch.", at_least(1))
+    buffer_size: int = setting(1000, "Most trajectories in the data set, a sample of all.", at_least(1))
 
     def check(self, chosen: SelectedComponents) -> None:
         assert isinstance(chosen.loss, LossSettings)
@@ -387,15 +413,13 @@ class ExponentiatedSettings(AnnealedSettings):
             self.eta > 0 or not self.log_prob_decay,
             "log_prob_decay",
             self.log_prob_decay,
-            "0 without --eta, where nothing old is forgotten",
+            "0 without --eta, which alone uses it",
         )
-        check_setting(
-            getattr(chosen.oracle, "advantage", True), "advantage", False, f"left as it is for the update {self.name}"
-        )
+        check_setting(getattr(chosen.oracle, "advantage", True), "advantage", False, f"True for {self.name}")
         check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> ExponentiatedUpdate:
-        goal = (
+        target = (
             self.eta,
             self.temperature,
             self.decay_after,
@@ -411,4 +435,4 @@ class ExponentiatedSettings(AnnealedSettings):
             seed,
             self.anneal_iterations,
         )
-        return ExponentiatedUpdate(*goal, True, *fit)
+        return ExponentiatedUpdate(*target, True, *fit)

@@ -1,4 +1,4 @@
-"""Follow the leader over aggregated data: AggreVaTe, DAgger and supervised learning."""
+"""Follow the leader on aggregated data: AggreVaTe, DAgger and supervised learning."""
 
 from dataclasses import dataclass, field
 
@@ -28,17 +28,24 @@ from aggrevated.updates.safe_step import take_safe_step
 
 @dataclass
 class FollowTheLeaderUpdate:
-    """π_{n+1} = argmin_π Σ_{i ≤ n} ℓ_i(π), approached by `steps` minibatch steps of Adam from π_n.
+    """π_{n+1} = argmin_π Σ_{i ≤ n} ℓ_i(π), approximated by minibatch steps of Adam from π_n.
 
-    The data are kept as trajectories, at most `capacity` of them.
+    Args:
+        learning_rate: Step size of Adam.
+        steps: Minibatches per iteration.
+        minibatch_size: Trajectories per minibatch.
+        buffer_size: The most trajectories in the data set, a uniform sample of all so far.
+        anneal: Whether the learning rate falls linearly to 0 in each iteration.
+        max_kl: The largest mean KL per state of an iteration, in nats; the default allows all finite steps.
+        seed: Determines minibatches and samples.
     """
 
     learning_rate: float = 0.01
     steps: int = 100
-    minibatch_size: int = 50  # trajectories
-    buffer_size: int = 1000  # trajectories
-    anneal: bool = False  # let the learning rate fall to 0, in a line
-    max_kl: float = 1e6  # any finite step
+    minibatch_size: int = 50
+    buffer_size: int = 1000
+    anneal: bool = False
+    max_kl: float = 1e6
     seed: int = 0
     aggregation: AggregatedDataset = field(init=False, repr=False)
 
@@ -48,13 +55,13 @@ class FollowTheLeaderUpdate:
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if not cost_to_go.has_all_actions and cost_to_go.expert_actions is None:
             raise UsageError(
-                "follow the leader needs the cost-to-go of every action: data of the taken action only, from policies "
-                "of the past, is not fit for the present one"
+                "follow the leader needs the cost-to-go of every action, or expert actions: costs of taken "
+                "actions are useless for later policies; use another oracle or update"
             )
         if cost_to_go.entropy_bonus:
-            raise UsageError("follow the leader knows no entropy bonus; use the oracle without it")
-        some = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
-        measured, costs = TrainingData(trajectories, cost_to_go).take(some)
+            raise UsageError("follow the leader does not support an entropy bonus; use an oracle without it")
+        indices = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
+        measured, costs = TrainingData(trajectories, cost_to_go).take(indices)
         value, gradient = compute_loss_and_gradient(policy, loss, measured, costs)
         generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
@@ -66,9 +73,9 @@ class FollowTheLeaderUpdate:
         return UpdateResult(value, compute_gradient_norm(gradient), kl, halvings)
 
     def _fit(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
-        """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
+        """Minimize the mean loss over the data set by Adam."""
         data = self.aggregation.data
-        learning = make_dropout_context(policy)
+        dropout = make_dropout_context(policy)
         optimizer = Adam(policy.parameters(), lr=self.learning_rate)
         for step in range(self.steps):
             if self.anneal:
@@ -76,27 +83,28 @@ class FollowTheLeaderUpdate:
             count = data.trajectories.count
             batch = generator.choice(count, min(self.minibatch_size, count), replace=False)
             optimizer.zero_grad()
-            with learning(self.aggregation.seen * self.steps + step):  # a mask serves two minibatches, and all trials
-                some = data.take(batch)
-                value = loss(policy, *some) + compute_auxiliary_loss(policy, *some)
+            with dropout(self.aggregation.seen * self.steps + step):  # two minibatches share a mask
+                minibatch = data.take(batch)
+                value = loss(policy, *minibatch) + compute_auxiliary_loss(policy, *minibatch)
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
     def state(self) -> dict[str, Tensor]:
-        """The aggregated data."""
+        """Return the data set, for a checkpoint."""
         return self.aggregation.state()
 
     def restore(self, state: dict[str, Tensor]) -> None:
+        """Restore the data set from a state that `state` returned."""
         self.aggregation.restore(state)
 
 
 @dataclass(frozen=True)
 class FollowTheLeaderSettings(UpdateSettings):
-    """Follow the leader, over all data so far."""
+    """Follow the leader on all data so far."""
 
     name = "follow-the-leader"
     accepts = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
-    learning_rate: float = setting(0.01, "The step size of Adam, inside follow the leader.", POSITIVE)
+    learning_rate: float = setting(0.01, "Step size of Adam in follow the leader.", POSITIVE)
 
     def check(self, chosen: SelectedComponents) -> None:
         assert isinstance(chosen.loss, LossSettings)

@@ -1,7 +1,7 @@
-"""Line 7 without a gradient step of π_n: a new policy, learned from the newest data alone, joins a mixture.
+"""SEARN and SMILe: each iteration learns a new policy from the newest data only, and adds it to a mixture.
 
-π_n = (1 − β)^(n−1) π* + the learner's part, and the expert's share is the α_n of line 4. What is kept, validated and
-given away is the learner's part alone, its shares summing to 1: at the end π* is left out.
+π_n = (1 − β)^(n−1) π* + the learner's part; the expert's weight is the α_n of line 4. Only the learner's
+part, with weights that sum to 1, is saved and validated.
 """
 
 from abc import ABC
@@ -29,26 +29,60 @@ from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 
 
 def searn_weights(n: int, beta: float) -> Array:
-    """[n]: β (1 − β)^(n−j), normalised: the shares of h_1 … h_n when π_{n+1} = (1 − β) π_n + β h_n, without π*."""
+    """Return SEARN's weights of h_1 … h_n, β (1 − β)^(n−j), normalized to sum to 1.
+
+    They follow from π_{n+1} = (1 − β) π_n + β h_n, without π*.
+
+    Args:
+        n: Number of policies.
+        beta: β, the weight of each new policy.
+
+    Returns:
+        Weights [n] that sum to 1.
+
+    Example:
+        >>> searn_weights(2, 0.5).round(3).tolist()
+        [0.333, 0.667]
+    """
     return normalize_weights(beta * (1 - beta) ** np.arange(n - 1, -1, -1.0))
 
 
 def smile_weights(n: int, beta: float) -> Array:
-    """[n]: β (1 − β)^(j−1), normalised: each new policy takes over a share β of what is still the expert's."""
+    """Return SMILe's weights of h_1 … h_n, β (1 − β)^(j−1), normalized to sum to 1.
+
+    Args:
+        n: Number of policies.
+        beta: β, the fraction of the expert's weight that each new policy takes.
+
+    Returns:
+        Weights [n] that sum to 1.
+
+    Example:
+        >>> smile_weights(2, 0.5).round(3).tolist()
+        [0.667, 0.333]
+    """
     return normalize_weights(beta * (1 - beta) ** np.arange(float(n)))
 
 
 def normalize_weights(weights: Array) -> Array:
-    """Those weights, so that they sum to 1."""
+    """Return the weights divided by their sum."""
     shares: Array = weights / weights.sum()
     return shares
 
 
 @dataclass
 class MixtureUpdate:
-    """In iteration n a new policy h_n is fitted to the newest data by `steps` minibatches of Adam, and mixed in."""
+    """An update that fits a new policy h_n to the newest data by Adam, and adds it to a `MixturePolicy`.
 
-    shares: Callable[[int, float], Array]  # `searn` or `smile`
+    Args:
+        shares: Function from n and β to the weights [n] of the policies: `searn_weights` or `smile_weights`.
+        beta: β.
+        learning_rate: Initial step size of Adam; it falls linearly to 0.
+        steps: Minibatches per iteration.
+        seed: Determines the minibatches.
+    """
+
+    shares: Callable[[int, float], Array]
     beta: float = 0.1
     learning_rate: float = 0.01
     steps: int = 300
@@ -56,48 +90,46 @@ class MixtureUpdate:
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if not isinstance(policy, MixturePolicy):
-            raise UsageError("this update mixes policies; give it a MixturePolicy around one of them")
+            raise UsageError("this update needs a MixturePolicy; wrap the policy in one")
         with torch.no_grad():
             before = compute_policy_distribution(policy, trajectories)
             value = loss(policy, trajectories, cost_to_go).item()
         n = int(policy.learned) + 1
         policy.renew(self.shares(n, self.beta))
-        own = int(derive_seeds(self.seed, SeedPurpose.UPDATE, n, 1)[0])
+        seed = int(derive_seeds(self.seed, SeedPurpose.UPDATE, n, 1)[0])
         fit = FollowTheLeaderUpdate(
-            self.learning_rate, self.steps, buffer_size=trajectories.count, anneal=True, seed=own
+            self.learning_rate, self.steps, buffer_size=trajectories.count, anneal=True, seed=seed
         )
         step = fit(policy.newest, loss, trajectories, cost_to_go)
         with torch.no_grad():
-            apart = compute_kl(before, compute_policy_distribution(policy, trajectories))[
-                torch.from_numpy(trajectories.mask)
-            ]
-        return UpdateResult(value, step.gradient_norm, float(apart.mean()), step.step_halvings)
+            kl = compute_kl(before, compute_policy_distribution(policy, trajectories))
+            mean_kl = float(kl[torch.from_numpy(trajectories.mask)].mean())
+        return UpdateResult(value, step.gradient_norm, mean_kl, step.step_halvings)
 
     def state(self) -> dict[str, Tensor]:
-        """Nothing: what was learned is the policy's."""
+        """Return an empty state: all that is learned is in the policy."""
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        assert not state, "this update remembers nothing"
+        """Check that the state is empty."""
+        assert not state, "the state of a mixture update is empty"
 
 
 @dataclass(frozen=True)
 class MixtureSettings(UpdateSettings, ABC):
-    """A mixture of policies that takes the expert's place."""
+    """Settings of an update that replaces the expert by a mixture of policies."""
 
     accepts = frozenset({Feedback.ALL_ACTIONS})
     beta: float = setting(
         0.3,
-        "The share of each new policy in the mixture; the expert's falls by it, too: alpha_n = (1 - beta)^(n-1).",
+        "Weight of each new policy in the mixture; the expert's is alpha_n = (1 - beta)^(n-1).",
         Rule(lambda value: 0 < value <= 1, "above 0, and 1 at most"),
     )
-    learning_rate: float = setting(
-        0.01, "The step size of Adam at first, for each new policy; it falls to 0.", POSITIVE
-    )
-    fit_steps: int = setting(300, "Minibatches that each new policy is fitted by.", at_least(1))
+    learning_rate: float = setting(0.01, "Initial step size of Adam for each policy; it falls to 0.", POSITIVE)
+    fit_steps: int = setting(300, "Minibatches of the fit of each new policy.", at_least(1))
 
     def get_implied_settings(self) -> Mapping[str, Any]:
-        """Line 4 is a part of the mixture: the expert begins, and has what the policies do not have yet."""
+        """Return the roll-in schedule that the mixture implies: α_n is the expert's weight in it."""
         return {"alpha_start": 1.0, "alpha_schedule": "geometric", "alpha_decay": 1 - self.beta, "alpha_min": 0.0}
 
     def check(self, chosen: SelectedComponents) -> None:
@@ -107,12 +139,10 @@ class MixtureSettings(UpdateSettings, ABC):
             )
         assert isinstance(chosen.policy, PolicySettings) and isinstance(chosen.loss, LossSettings)
         if not chosen.policy.supports_mixture:
-            raise UsageError(
-                f"policies of the kind {chosen.policy.name} cannot be mixed; choose another --method or --update"
-            )
-        own = f"for the update {self.name}, whose policies begin anew"
-        check_setting(chosen.start.name == "random", "start", chosen.start.name, f"random {own}")
-        check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 {own}")
+            raise UsageError(f"{chosen.policy.name} policies cannot be mixed; choose another --update")
+        reason = f"for the update {self.name}, which learns each policy from random weights"
+        check_setting(chosen.start.name == "random", "start", chosen.start.name, f"random {reason}")
+        check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 {reason}")
 
     def wrap_policy(self, policy: Policy, head: Head) -> Policy:
         return MixturePolicy(policy, head)
@@ -120,7 +150,7 @@ class MixtureSettings(UpdateSettings, ABC):
 
 @dataclass(frozen=True)
 class SearnSettings(MixtureSettings):
-    """A mixture of policies in which each new one has the share beta (SEARN)."""
+    """Mixture of policies in which each new one has the weight beta (SEARN)."""
 
     name = "searn"
 
@@ -130,7 +160,7 @@ class SearnSettings(MixtureSettings):
 
 @dataclass(frozen=True)
 class SmileSettings(MixtureSettings):
-    """A mixture of policies in which each new one takes over the share beta of what is the expert's (SMILe)."""
+    """Mixture of policies in which each new one takes the fraction beta of the expert's weight (SMILe)."""
 
     name = "smile"
 

@@ -1,6 +1,7 @@
-"""What exponentiated gradient asks of a policy at every step, for finite sets of actions and for vectors.
+"""Projection targets of the exponentiated update, for finite sets of actions and for vectors.
 
-A goal is an array over steps [n, T, ...]; its `distance` from a policy's distributions is what a fit makes small.
+A target is a set of arrays over steps, [n, T, ...]. A fit minimizes its distance from the policy's
+distributions.
 """
 
 from __future__ import annotations
@@ -18,59 +19,53 @@ from aggrevated.oracles import CostToGo
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates.dataset_aggregation import TrainingData
 
-MAX_SCALED_COST = (
-    5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
-)
-COSTED_STEP_WEIGHT = (
-    2.0  # what all steps of a Gaussian count together of which a cost is known, the others together counting 1
-)
-MIN_DEVIATION = 1e-3  # of an action's unit: what is advised may be the same everywhere
-LOWEST = -1e4  # a logit in place of −∞, where it does not count
-CURVATURE_RIDGE = 0.01  # of the usual squared distance from the advice: nearer than that, no curvature can be told
-EXPERT_ACTION_TEMPERATURE = (
-    0.5  # tau of two actions, in mean costs: one that is so much better than the advised gets odds of e
-)
+MAX_SCALED_COST = 5.0  # in mean costs; CartPole's states that are lost anyway cost a hundred times the mean
+COSTED_STEP_WEIGHT = 2.0  # total weight of the steps with a known cost, relative to the weight of all steps
+MIN_DEVIATION = 1e-3  # in units of the action, since all expert actions may be equal
+LOWEST = -1e4  # a finite logit instead of −∞, at steps that are masked out
+CURVATURE_RIDGE = 0.01  # relative to the median squared distance from the expert action
+EXPERT_ACTION_TEMPERATURE = 0.5  # τ of `make_gaussian_target`, in mean costs
 
 
 class ProjectionTarget(Protocol):
-    """What is asked of the policy at each step."""
+    """The target of a fit at each step of n trajectories."""
 
     @property
     def weight(self) -> Tensor:
-        """[n, T]: how much a step counts."""
+        """Return the weights of the steps, [n, T]."""
         ...
 
     def take(self, rows: Tensor, length: int) -> ProjectionTarget:
-        """Of these trajectories, the first `length` steps."""
+        """Return the target of the first `length` steps of the trajectories `rows`."""
         ...
 
     def select_steps(self, mask: Tensor) -> ProjectionTarget:
-        """Of the steps in the mask, each as a trajectory of its own."""
+        """Return the target of the steps in the mask [n, T], each as a trajectory of one step."""
         ...
 
     def compute_distance(self, distribution: Distribution) -> Tensor:
-        """[n, T]: how far the policy is from it."""
+        """Return the distance of the policy's distributions from the target, [n, T]."""
         ...
 
 
 @dataclass(frozen=True)
 class CategoricalTarget:
-    """log-probabilities to have, but for a constant per step: least squares over the actions that are known.
+    """Target log-probabilities up to a constant per step; least squares over known actions.
 
-    An action a counts by (1 − λ) π(a) + λ/A. With λ = 0 that is the Fisher metric: the fit averages A* over the states
-    that the policy cannot tell apart, weighted as Σ_a π(a) A*(a) weighs it, and a mistake that is hardly ever made does
-    not disturb it; but a policy that is sure and wrong would stay so. With λ > 0 it does not.
+    An action a has the weight (1 − λ) π(a) + λ/A. λ = 0 is the Fisher metric: the fit averages A* over states
+    that the policy cannot distinguish, with the weights of Σ_a π(a) A*(a), so that mistakes of small
+    probability hardly matter. But a policy that is confident and wrong would then stay so; λ > 0 prevents
+    this.
 
-    Where all but one are −∞, since nothing is known but what π* advises, the distance is cross-entropy: there is no
-    cost to be averaged, and classes are told apart at their border, not by how far away from it a logit should be.
+    If only the expert action is known, all other logits are −∞ and the distance is the cross-entropy.
     """
 
     logits: Tensor  # [n, T, A]
     known: Tensor  # bool [n, T, A]
-    weight: Tensor
+    weight: Tensor  # [n, T]
     uniform_weight: float  # λ
-    scale: float  # of the distance: τ, so that it is in units of cost
-    all_known: bool = False  # which spares much of the work
+    scale: float  # factor of the distance: τ, so that the distance is in units of cost
+    all_known: bool = False  # a faster computation if all actions are known at all steps
 
     def take(self, rows: Tensor, length: int) -> CategoricalTarget:
         logits, known, weight = (truncate_steps(x, rows, length) for x in (self.logits, self.known, self.weight))
@@ -81,48 +76,48 @@ class CategoricalTarget:
         return CategoricalTarget(logits, known, weight, self.uniform_weight, self.scale, bool(known.all()))
 
     def is_complete(self) -> bool:
-        """Whether all actions are known wherever any is, and none only by advice."""
+        """Return whether each step has the costs of all actions or of none, and no expert action alone."""
         return bool((self.known.all(-1) | ~self.known.any(-1)).all() and self.logits.isfinite().all())
 
     def compute_distance(self, distribution: Distribution) -> Tensor:
         assert isinstance(distribution, Categorical)
-        advised = self.logits.isneginf().any(-1)
-        if not advised.any():
+        is_label = self.logits.isneginf().any(-1)
+        if not is_label.any():
             return self._compute_squared_distance(distribution)
-        votes = -torch.where(self.logits == 0, distribution.logits, 0.0).sum(-1)
+        cross_entropy = -torch.where(self.logits == 0, distribution.logits, 0.0).sum(-1)
         finite = replace(self, logits=self.logits.clamp(min=LOWEST))
-        return torch.where(advised, votes, finite._compute_squared_distance(distribution))
+        return torch.where(is_label, cross_entropy, finite._compute_squared_distance(distribution))
 
     def _compute_squared_distance(self, distribution: Categorical) -> Tensor:
-        apart = distribution.logits - self.logits
+        difference = distribution.logits - self.logits
         measure = self._measure(distribution.logits.detach().softmax(-1))
         if not self.all_known:
-            apart = torch.where(self.known, apart, 0.0)
-        apart = apart - (measure * apart).sum(-1, keepdim=True)
-        squared: Tensor = (measure * apart.square()).sum(-1)
+            difference = torch.where(self.known, difference, 0.0)
+        difference = difference - (measure * difference).sum(-1, keepdim=True)
+        squared: Tensor = (measure * difference.square()).sum(-1)
         return self.scale * squared
 
     def _measure(self, pi: Tensor) -> Tensor:
-        """How much each action counts; in all 1, over those that are known."""
+        """Return the weights of the actions, which are 0 for unknown ones and sum to 1."""
         if self.all_known:
             return (1 - self.uniform_weight) * pi + self.uniform_weight / pi.shape[-1]
-        share = self.known / self.known.sum(-1, keepdim=True).clamp(min=1)
-        measure = ((1 - self.uniform_weight) * pi + self.uniform_weight * share) * self.known
+        uniform = self.known / self.known.sum(-1, keepdim=True).clamp(min=1)
+        measure = ((1 - self.uniform_weight) * pi + self.uniform_weight * uniform) * self.known
         return measure / measure.sum(-1, keepdim=True).clamp(min=1e-12)
 
 
 def truncate_steps(x: Tensor, rows: Tensor, length: int) -> Tensor:
-    """Of the trajectories `rows` of x [n, T, ...] the first `length` steps."""
+    """Return the first `length` steps of the trajectories `rows` of x [n, T, ...]."""
     return x.index_select(0, rows)[:, :length]
 
 
 @dataclass(frozen=True)
 class GaussianTarget:
-    """Where a Gaussian is to be."""
+    """Target means of a Gaussian policy."""
 
     means: Tensor  # [n, T, A]
-    weight: Tensor
-    deviation: Tensor  # [A]: how much the goals vary, their unit
+    weight: Tensor  # [n, T]
+    deviation: Tensor  # [A]: standard deviation of the target means, the unit of the distance
 
     def take(self, rows: Tensor, length: int) -> GaussianTarget:
         return GaussianTarget(
@@ -138,61 +133,62 @@ class GaussianTarget:
         return squared
 
 
-def compute_action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tuple[Array, Array, Array]:
-    """(cost [K, T, A], known [K, T, A], weight [K, T]): what is known of the actions at each step.
+def compute_action_costs(data: TrainingData, actions: int, scaled: bool = True) -> tuple[Array, Array, Array]:
+    """Return cost [K, T, A], known [K, T, A] and weight [K, T] of the actions at each step.
 
-    Where only what π* advises is known of a step, any other action is taken to cost what mistakes cost on average: that
-    is what DAgger makes of all steps.
+    Costs are in units of their mean size if `scaled`. Where only the expert action is known, any other action
+    gets the mean cost of a mistake, as DAgger assumes at all steps.
     """
     trajectories, cost_to_go = data
-    asked = (cost_to_go.weight > 0)[..., None]
+    queried = (cost_to_go.weight > 0)[..., None]
     legal = (
         trajectories.action_mask
         if trajectories.action_mask.shape[2]
         else np.ones((*trajectories.mask.shape, actions), bool)
     )
-    advised = None if cost_to_go.expert_actions is None else np.arange(actions) == cost_to_go.expert_actions[..., None]
+    expert_actions = cost_to_go.expert_actions
+    is_expert = None if expert_actions is None else np.arange(actions) == expert_actions[..., None]
     if cost_to_go.has_all_actions:
         cost = cost_to_go.values
-        known = legal & asked
+        known = legal & queried
     else:
-        assert advised is not None, "without advice the action taken is learned from by a natural step"
+        assert is_expert is not None, "costs of the taken action only need expert actions, or a natural step"
         taken = np.arange(actions) == trajectories.actions[..., None]
         cost = taken * cost_to_go.values[..., None]
-        known = (taken | advised) & asked
+        known = (taken | is_expert) & queried
     unit = np.float32(compute_mean_absolute_cost(cost, known))
-    if in_units:
+    if scaled:
         cost = np.clip(cost / unit, -MAX_SCALED_COST, MAX_SCALED_COST)
         unit = np.float32(1.0)
-    if advised is None:
+    if is_expert is None:
         return cost, known, cost_to_go.weight
-    only_advised = trajectories.mask[..., None] & ~asked
-    cost = np.where(only_advised, ~advised * (unit * actions / max(actions - 1, 1)), cost)
-    return cost, known | (only_advised & legal), trajectories.mask.astype(np.float32)
+    expert_action_only = trajectories.mask[..., None] & ~queried
+    cost = np.where(expert_action_only, ~is_expert * (unit * actions / max(actions - 1, 1)), cost)
+    return cost, known | (expert_action_only & legal), trajectories.mask.astype(np.float32)
 
 
 def make_expert_action_only_mask(data: TrainingData) -> Tensor:
-    """bool [K, T]: at which steps nothing is known but what π* advises."""
-    told = data.cost_to_go
-    only = (
-        data.trajectories.mask & (told.weight == 0)
-        if told.expert_actions is not None
+    """Return the steps of which only the expert action is known, bool [K, T]."""
+    cost_to_go = data.cost_to_go
+    expert_action_only = (
+        data.trajectories.mask & (cost_to_go.weight == 0)
+        if cost_to_go.expert_actions is not None
         else np.zeros_like(data.trajectories.mask)
     )
-    return torch.from_numpy(only)
+    return torch.from_numpy(expert_action_only)
 
 
 def compute_mean_absolute_cost(cost: Array, known: Array) -> float:
-    """The unit of A*: its mean size over what is known; 1 where nothing costs anything."""
+    """Return the unit of A*, its mean absolute value over known actions; 1 if all costs are 0."""
     return float(np.abs(cost[known], dtype=np.float64).mean()) if np.any(cost[known]) else 1.0
 
 
 def make_gaussian_target(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> GaussianTarget:
-    """Towards what π* advises; where the action taken was better, the more so towards that the better it was.
+    """Return a target at the expert action, or between it and the action taken if that was better.
 
-    EG over the two actions that are known gives a_t the odds exp(−A*/τ). Actions are in units [A].
+    EG over these two actions gives a_t the odds exp(−A*/τ). `unit_of_actions` is [A].
     """
-    assert cost_to_go.expert_actions is not None, "without advice vectors are learned from by a natural step"
+    assert cost_to_go.expert_actions is not None, "a Gaussian target needs expert actions; use a natural step"
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
     unit = compute_mean_absolute_cost(cost_to_go.values, cost_to_go.weight > 0)
     share = np.where(
@@ -205,18 +201,20 @@ def make_gaussian_target(trajectories: Trajectories, cost_to_go: CostToGo, unit_
 
 
 def compute_curvature_weights(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Array:
-    """[K, T] float32: how much a distance from the advised vector counts at each step.
+    """Return the weight of a distance from the expert action at each step, float32 [K, T].
 
-    Around a*, A*(s, a) ≈ κ_s ‖a − a*‖²/2, and exp(−A*/τ) is a Gaussian of precision κ_s/τ: that far off, in KL, is a
-    mean that is not a*. What one action costs tells κ_s, as noisily as one can; of all other steps nothing is known.
+    Near a*, A*(s, a) ≈ κ_s ‖a − a*‖²/2, and exp(−A*/τ) is a Gaussian of precision κ_s/τ, the weight of the
+    squared distance in the KL. The cost of one action is a noisy estimate of κ_s; at other steps κ_s is
+    unknown.
     """
     assert cost_to_go.expert_actions is not None
-    asked = cost_to_go.weight > 0
+    queried = cost_to_go.weight > 0
     weight = trajectories.mask.astype(np.float32)
-    if not np.any(cost_to_go.values[asked]):
+    if not np.any(cost_to_go.values[queried]):
         return weight
-    apart = np.square((trajectories.actions[asked] - cost_to_go.expert_actions[asked]) / unit_of_actions).sum(axis=-1)
-    curvature = np.abs(cost_to_go.values[asked]) / np.maximum(apart + CURVATURE_RIDGE * np.median(apart), 1e-12)
+    difference = (trajectories.actions[queried] - cost_to_go.expert_actions[queried]) / unit_of_actions
+    squared = np.square(difference).sum(axis=-1)
+    curvature = np.abs(cost_to_go.values[queried]) / np.maximum(squared + CURVATURE_RIDGE * np.median(squared), 1e-12)
     curvature = np.minimum(curvature / curvature.mean(), MAX_SCALED_COST)
-    weight[asked] += COSTED_STEP_WEIGHT * weight.sum() / np.count_nonzero(asked) * curvature
+    weight[queried] += COSTED_STEP_WEIGHT * weight.sum() / np.count_nonzero(queried) * curvature
     return weight

@@ -1,4 +1,4 @@
-"""A step that would break the policy is shortened and counted, never taken: no run ends in NaN."""
+"""Steps that are shortened until the policy's parameters and its KL are finite and small enough."""
 
 import math
 
@@ -13,18 +13,27 @@ from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
 
 MAX_HALVINGS = 20
-MAX_TRIES = 8  # of a step that is to have a certain KL
-MAX_STEP_FACTOR = 8.0  # times as long as it was thought to be
-KL_TOLERANCE_FACTOR = 1.5  # a KL within this factor of its target is near enough
+MAX_TRIES = 8  # to find a step of the target KL
+MAX_STEP_FACTOR = 8.0  # the longest step, as a multiple of the displacement
+KL_TOLERANCE_FACTOR = 1.5  # a KL within this factor of its target is accepted
 
 
 @torch.no_grad()
 def take_safe_step(
     policy: Policy, trajectories: Trajectories, displacement: Tensor, max_kl: float
 ) -> tuple[float, int]:
-    """Move θ by `displacement`, halved until θ is finite and the mean KL at most `max_kl`; (that KL, the halvings).
+    """Move θ by `displacement`, halved until θ is finite and the mean KL is at most `max_kl`.
 
-    After the last halving the policy stays as it was.
+    After `MAX_HALVINGS` halvings the policy is left unchanged.
+
+    Args:
+        policy: π_θ; its parameters are changed in place.
+        trajectories: Trajectories whose states the KL is averaged over.
+        displacement: The step, [d].
+        max_kl: The largest mean KL per state, in nats.
+
+    Returns:
+        The mean KL of the step, and the number of halvings.
     """
     theta = parameters_to_vector(policy.parameters())
     before = compute_policy_distribution(policy, trajectories)
@@ -40,49 +49,50 @@ def take_safe_step(
 def search_step_to_kl(
     policy: Policy, trajectories: Trajectories, displacement: Tensor, target: float
 ) -> tuple[float, float]:
-    """Move θ along `displacement` until the mean KL is near `target`; (that KL, how many displacements far).
+    """Move θ along `displacement` so that the mean KL is near `target`; return the KL and the step's scale.
 
-    After the last try the longest step that was too short is taken, if there was one.
+    The scale is a multiple of `displacement`. If the search fails, the longest step that was too short is
+    taken.
     """
     if not displacement.any():
         return 0.0, 1.0
     theta = parameters_to_vector(policy.parameters())
     before = compute_policy_distribution(policy, trajectories)
-    short = 0.0
-    far = 1.0
-    long = MAX_STEP_FACTOR
+    lower = 0.0
+    scale = 1.0
+    upper = MAX_STEP_FACTOR
     for _ in range(MAX_TRIES):
-        kl = set_parameters_and_measure_kl(theta + far * displacement, policy, before, trajectories)
+        kl = set_parameters_and_measure_kl(theta + scale * displacement, policy, before, trajectories)
         if target / KL_TOLERANCE_FACTOR <= kl <= target * KL_TOLERANCE_FACTOR:
-            return kl, far
-        short, long = (far, long) if kl < target else (short, far)
-        aimed = far * compute_second_order_correction(kl, target)
-        far = aimed if short < aimed < long else (short + long) / 2
-    if not short:
+            return kl, scale
+        lower, upper = (scale, upper) if kl < target else (lower, scale)
+        proposal = scale * compute_second_order_correction(kl, target)
+        scale = proposal if lower < proposal < upper else (lower + upper) / 2
+    if not lower:
         vector_to_parameters(theta, policy.parameters())
         return 0.0, 0.0
-    return set_parameters_and_measure_kl(theta + short * displacement, policy, before, trajectories), short
+    return set_parameters_and_measure_kl(theta + lower * displacement, policy, before, trajectories), lower
 
 
 def set_parameters_and_measure_kl(
     theta: Tensor, policy: Policy, before: Distribution, trajectories: Trajectories
 ) -> float:
-    """Put θ into the policy; the mean KL of that from `before`, NaN where a weight is not finite."""
+    """Set the policy's parameters to θ, and return its mean KL from `before`; NaN if θ is not finite."""
     vector_to_parameters(theta, policy.parameters())
     return float(compute_mean_kl(before, policy, trajectories)) if is_all_finite(theta) else math.nan
 
 
 def is_all_finite(x: Tensor) -> bool:
-    """Whether each number is finite: where one is not, nor is the least or the greatest. In a twentieth of the time."""
+    """Return whether all numbers are finite, from their extremes: 20 times faster than `isfinite().all()`."""
     low, high = torch.aminmax(x)
     return math.isfinite(low) and math.isfinite(high)
 
 
 def compute_second_order_correction(kl: float, target: float) -> float:
-    """How much longer a step must be: KL grows with its square. At most twice as long, at least a quarter."""
+    """Return the factor, 0.25 to 2, for a step to reach `target`: the KL grows with the step's square."""
     return min(max(math.sqrt(target / max(kl, 1e-30)), 0.25), 2.0) if math.isfinite(kl) else 0.25
 
 
-def count_halvings(far: float) -> int:
-    """How many halvings come to such a part of a step."""
-    return max(0, math.floor(-math.log2(far))) if far else MAX_HALVINGS
+def count_halvings(scale: float) -> int:
+    """Return the number of halvings that scale a step by at most `scale`, rounded down."""
+    return max(0, math.floor(-math.log2(scale))) if scale else MAX_HALVINGS

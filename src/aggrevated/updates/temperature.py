@@ -1,4 +1,4 @@
-"""The temperature of the exponentiated update, and the detector of a plateau of its fit."""
+"""Temperature schedule of the exponentiated update, and a detector of plateaus of its fit."""
 
 from dataclasses import dataclass, field
 
@@ -12,64 +12,74 @@ from aggrevated.policies import Policy
 from aggrevated.updates.dataset_aggregation import TrainingData
 from aggrevated.updates.projection_targets import compute_action_costs
 
-DECAY_FACTOR = 0.5**0.5  # τ falls by so much at a time
-MIN_FACTOR = 1 / 64  # and no further: logits would take too long to get there
+DECAY_FACTOR = 0.5**0.5  # by which τ is lowered in one step
+MIN_FACTOR = 1 / 64  # the lowest multiple of τ: for a lower τ the logits would take too long to fit
 
 
 @dataclass
 class TemperatureSchedule:
-    """What it takes to keep a goal cheap."""
+    """A schedule that lowers τ until sampling from exp(−A*/τ) costs little more than acting greedily.
 
-    max_target_cost: float  # what it may cost, in parts of what the dearest policy did; 0: anything
-    worst_policy_cost: float = 0.0  # what a policy cost above π*, over an episode, at most
-    factor: float = 1.0  # of τ
+    Attributes:
+        max_target_cost: Allowed cost above π* per episode, as a fraction of `worst_policy_cost`; 0 disables
+            it.
+        worst_policy_cost: The largest cost of a policy above π* so far, per episode.
+        factor: The present multiple of τ.
+    """
+
+    max_target_cost: float
+    worst_policy_cost: float = 0.0
+    factor: float = 1.0
 
     @torch.no_grad()
     def compute_temperature(self, tau: float, policy: Policy, newest: TrainingData) -> float:
-        """τ, or as much less as it has to be; the newest data are by that policy."""
+        """Return τ, lowered as needed; `newest` is data collected with `policy`."""
         if not self.max_target_cost:
             return tau
         now = compute_policy_distribution(policy, newest.trajectories)
         assert isinstance(now, Categorical)
-        in_units, known, weight = map(torch.from_numpy, compute_action_costs(newest, policy.head.outputs))
-        cost = torch.from_numpy(compute_action_costs(newest, policy.head.outputs, in_units=False)[0])
+        scaled_cost, known, weight = map(torch.from_numpy, compute_action_costs(newest, policy.head.outputs))
+        cost = torch.from_numpy(compute_action_costs(newest, policy.head.outputs, scaled=False)[0])
         self.worst_policy_cost = max(
             self.worst_policy_cost, compute_expected_cost_per_episode(now.probs, cost, known, weight)
         )
-        while self.factor > MIN_FACTOR and self.worst_policy_cost > 0:  # else nothing has cost anything yet
-            goal = torch.where(known, -in_units / (tau * self.factor), -torch.inf).softmax(-1)
-            if (
-                compute_expected_cost_per_episode(goal, cost, known, weight)
-                <= self.max_target_cost * self.worst_policy_cost
-            ):
+        while self.factor > MIN_FACTOR and self.worst_policy_cost > 0:  # 0: all costs so far are 0
+            target = torch.where(known, -scaled_cost / (tau * self.factor), -torch.inf).softmax(-1)
+            target_cost = compute_expected_cost_per_episode(target, cost, known, weight)
+            if target_cost <= self.max_target_cost * self.worst_policy_cost:
                 break
             self.factor *= DECAY_FACTOR
         return tau * self.factor
 
 
 def compute_expected_cost_per_episode(pi: Tensor, cost: Tensor, known: Tensor, weight: Tensor) -> float:
-    """Σ_t Σ_a π(a) A*(a), the mean over trajectories."""
-    of_a_step = torch.where(known, pi.nan_to_num() * cost, 0.0).sum(-1)
-    return float((of_a_step * weight).sum() / len(weight))
+    """Return Σ_t Σ_a π(a) A*(a), averaged over trajectories."""
+    step_cost = torch.where(known, pi.nan_to_num() * cost, 0.0).sum(-1)
+    return float((step_cost * weight).sum() / len(weight))
 
 
-PLATEAU_WINDOW = 10  # iterations that are compared with as many before them
-MIN_PLATEAU_EXCESS = 0.2  # of what a policy costs that acts at random
-MIN_PLATEAU_RATIO = 0.9  # of what it was before: more than that is none
+PLATEAU_WINDOW = 10  # iterations; their mean is compared with that of the window before
+MIN_PLATEAU_EXCESS = 0.2  # as a fraction of the cost of acting at random
+MIN_PLATEAU_RATIO = 0.9  # of the excess to that of the window before, above which the fit does not improve
 
 
 @dataclass
 class PlateauDetector:
-    """What the policies of the last iterations cost above their goals."""
+    """A detector of plateaus: the policies cost more than their targets, and this excess does not fall.
 
-    excess: list[float] = field(default_factory=list)  # at their own states; 1: as if they acted at random
+    Attributes:
+        excess: Costs of the last policies above their targets, at their own states; 1 is the cost of acting
+            at random.
+    """
+
+    excess: list[float] = field(default_factory=list)
 
     def add(self, excess: float) -> None:
-        """Of π_n; no more are remembered than are looked at."""
+        """Append the excess cost of π_n, and drop those before the two windows."""
         self.excess = [*self.excess, excess][-2 * PLATEAU_WINDOW :]
 
     def is_triggered(self) -> bool:
-        """Whether it is too much, and hardly less than before."""
+        """Return whether the fit is on a plateau: the excess is large, and hardly lower than before."""
         before = np.mean(self.excess[:PLATEAU_WINDOW] or 0.0)
         now = np.mean(self.excess[PLATEAU_WINDOW:] or 0.0)
         return len(self.excess) == 2 * PLATEAU_WINDOW and bool(
