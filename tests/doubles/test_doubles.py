@@ -102,7 +102,7 @@ def test_architecture_docs_name_every_entry_point_group() -> None:
     [
         ({"name": "other"}, "has the name 'other'"),
         ({"build": None}, "is not a frozen dataclass that defines all abstract methods"),
-        ({"wide": field(default=None, metadata={"words": "", "rule": None})}, "has a setting 'wide' of a type"),
+        ({"wide": field(default=None, metadata={"words": "", "rule": None})}, "has a setting 'wide' of an unsupported type"),
     ],
 )
 def test_faulty_component_is_refused_by_resolve_config(
