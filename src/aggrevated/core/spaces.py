@@ -155,9 +155,10 @@ class SpaceAdapter:
             columns = None if data["columns"] is None else tuple(map(int, data["columns"]))
             adapter = cls(space_from_dict(data["observations"]), space_from_dict(data["actions"]), columns, mean, scale)
             check_supported_space(adapter.observations, adapter.actions, str(source))
-            shape = adapter.learner_observation_space.shape
             arrays = [x for x in (mean, scale) if x is not None]
-            if any(x.shape != shape or not np.isfinite(x).all() for x in arrays) or len(arrays) == 1:
+            if len(arrays) == 1 or any(
+                x.shape != adapter.learner_observation_space.shape or not np.isfinite(x).all() for x in arrays
+            ):
                 raise ValueError("mean and scale do not fit the observations")
             if columns is not None and not all(0 <= c < adapter.observation_space.shape[0] for c in columns):
                 raise ValueError("columns do not fit the observations")
