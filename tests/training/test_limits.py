@@ -146,7 +146,7 @@ def test_extend_limits_refuses_less_and_limits_that_change_nothing(tmp_path: Pat
 
 def test_run_refuses_a_query_limit_when_the_oracle_makes_no_queries(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", make_limited_config("reinforce", queries=100))
-    with pytest.raises(UsageError, match=r"took no questions to the oracle: --queries alone will not end the run"):
+    with pytest.raises(UsageError, match=r"took no oracle queries: --queries alone will not end the run"):
         fit_run(run)
     assert fit_run(extend_limits(Run.open(run.folder), iterations=3)).iterations == 3
 
@@ -229,5 +229,5 @@ def test_budget_affords_ten_iterations_and_the_maximum_cost_of_one_is_said(tmp_p
 def test_query_limit_affords_ten_iterations_and_builtin_tasks_say_the_cost() -> None:
     config = resolve_config("cartpole", queries=1500, horizon=60)
     assert config.loop.trajectories == 2 and resolve_config("cartpole", horizon=60).loop.trajectories > 2
-    assert describe_config(config) == ["an iteration takes at most 120 questions to the oracle"]
+    assert describe_config(config) == ["an iteration takes at most 120 oracle queries"]
     assert describe_config(resolve_config("cartpole")) == []
