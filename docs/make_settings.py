@@ -17,8 +17,8 @@ from aggrevated.tasks import Task, find_task
 HEADER = """# Settings
 
 Every setting of every component, with the default that the component declares. A task has presets for some of them;
-`aggrevated train TASK --help-all` shows what a run of it would use. `python docs/make_settings.py` makes this page from the
-code. The tasks `reader`, `cliff`, `keys`, `lock` and `packing` come with the packages `aggrevated-reader` and
+`aggrevated train TASK --help-all` shows what a run of it would use. `python docs/make_settings.py` makes this page
+from the code. The tasks `reader`, `cliff`, `keys`, `lock` and `packing` come with the packages `aggrevated-reader` and
 `aggrevated-experiments`.
 """
 TABLE_HEADER = "| option | what it is | type | default | must be |\n|---|---|---|---|---|"

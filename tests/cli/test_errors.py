@@ -62,8 +62,8 @@ TOO_LITTLE = "returns only what the action taken costs; choose another --gradien
         (
             "train cartpole --learning-rate 0.1",
             2,
-            "--learning-rate has no effect on the update exponentiated: it belongs to --update follow-the-leader or searn "
-            f"or smile or regular; {CHOOSE}",
+            "--learning-rate has no effect on the update exponentiated: it belongs to --update follow-the-leader or "
+            f"searn or smile or regular; {CHOOSE}",
         ),
         (
             "train cartpole --update regular --delta-kl 0.1",

@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_grid_command_of_the_best_trial_gives_the_same_weights(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     grid = [*SWEEP, "--update", "regular", "--vary", "learning-rate=0.001..0.1:log:2", "--seeds", "2", "--seed", "3"]
     found = json.loads(said([*grid, "--workers", "1", "--json"], capsys))
-    assert found["sweep"] == "sweep" and found["asked"]["search"] == "grid" and len(found["trials"]) == 2
+    assert found["sweep"] == "sweep" and found["request"]["search"] == "grid" and len(found["trials"]) == 2
     best = found["best"]
     assert found["trials"][0] == {name: value for name, value in best.items() if name != "command"}
     assert best["validation"] > found["trials"][1]["validation"]  # the best is first

@@ -128,7 +128,7 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"learning_rate": 0.1}, "--learning-rate has no effect on the update exponentiated: it belongs to --update follow"),
+        ({"learning_rate": 0.1}, "--learning-rate has no effect on the update exponentiated: it belongs to --update"),
         ({"delta_kl": 0.1}, "--delta-kl has no effect on the update exponentiated: it belongs to --update natural"),
         ({"log_prob_decay": 0.1}, r"--log-prob-decay is 0\.1, but must be 0 without --eta"),
         ({"gradient": "taken-action"}, "--gradient has no effect on the update exponentiated; choose another"),
@@ -142,7 +142,7 @@ LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
         ),
         ({"method": "thor", "oracle": "q-star"}, "unknown oracle for thor 'q-star': choose one of truncated"),
         ({"method": "tnpg", "reinforcement": "critic"}, "unknown reinforcement for tnpg 'critic': choose one of none"),
-        ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle reward-to-go: it belongs to --oracle critic; choose that"),
+        ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle reward-to-go: it belongs to --oracle critic"),
         (
             {"method": "loki", "reinforcement": "reward-to-go", "gae_lambda": 0.9},
             "on the reinforcement reward-to-go: it belongs to --reinforcement critic",

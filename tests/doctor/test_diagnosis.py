@@ -132,4 +132,5 @@ class TwoMinds:
 
 def test_check_greedy_consistency_warns_if_v_is_not_the_minimum_of_q() -> None:
     found = [*check_greedy_consistency(Examination(config_with_expert(TwoMinds), episodes=8, seconds=3))]
-    assert [one.verdict for one in found] == ["fine", "warning"] and "V is not the minimum of its Q" in found[1].sentence
+    assert [one.verdict for one in found] == ["fine", "warning"]
+    assert "V is not the minimum of its Q" in found[1].sentence

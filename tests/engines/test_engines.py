@@ -139,7 +139,7 @@ def test_process_engine_replaces_killed_workers_and_loses_nothing(kills):
 
 
 def test_process_engine_gives_up_a_job_that_kills_every_worker(monkeypatch):
-    monkeypatch.setattr("aggrevated.engines.processes.WORKER_START_TIMEOUT", 3)
+    monkeypatch.setattr("aggrevated.engines.processes.MAX_LOST_WORKERS", 3)
     with (
         ProcessEngine(1) as engine,
         pytest.raises(AggrevatedError, match=r"^3 workers were lost over one job, .* exit code 7"),

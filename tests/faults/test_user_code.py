@@ -298,7 +298,7 @@ def test_learner_refuses_policy_simulator_expert_and_oracle_that_do_not_fit() ->
     categorical = FeedForwardPolicy(4, CategoricalHead(2), (4,))
     cartpole = CartPole()
     cases = [
-        (FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, r"cannot read the observations of cartpole.*shape \(4,\)"),
+        (FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, r"cannot read the observations of cartpole"),
         (FeedForwardPolicy(4, GaussianHead(2), (4,)), cartpole, r"are vectors, .*CategoricalHead\(2\)"),
         (FeedForwardPolicy(4, CategoricalHead(3), (4,)), cartpole, "the policy has 3 actions, cartpole has 2"),
         (FeedForwardPolicy(4, CategoricalHead(1), (4,)), cartpole, "the policy has 1 actions, cartpole has 2"),

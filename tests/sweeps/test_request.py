@@ -50,7 +50,7 @@ def test_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
     ("varied", "given", "words"),
     [
         ((), {}, "no setting varies; add one, for example --vary"),
-        ((RATES,), {"update": "natural"}, "--learning-rate has no effect on the update natural: it belongs to --update"),
+        ((RATES,), {"update": "natural"}, "--learning-rate has no effect on the update natural: it belongs to"),
         ((RATES, "update=natural,exponentiated"), {}, "--learning-rate has no effect on the update natural"),
         ((RATES, UPDATES), {"delta_kl": 0.1}, "--delta-kl has no effect on the update regular"),
         ((UPDATES,), {"update": "natural"}, "--update is both varied and fixed; leave one of them out"),

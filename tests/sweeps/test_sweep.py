@@ -122,7 +122,7 @@ def test_sweep_of_more_trials_begins_as_one_of_fewer(tmp_path: Path) -> None:
     for count in (3, 11, 18):
         trials = run_new(tmp_path / "longer", replace(asked, trials=count))
         assert facts_of(trials) == facts_of(expected[:count])
-    assert Sweep.open(tmp_path / "longer").asked.trials == 18
+    assert Sweep.open(tmp_path / "longer").request.trials == 18
 
 
 def test_trials_that_have_ended_are_not_run_again(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"was started with torch 1.0 .*'aggrevated resume .* --ignore-numerics'"):
         Sweep.open(tmp_path)
     assert len(run_to_end(Sweep.open(tmp_path, ignore_numerics=True))) == 2
-    for broken in ({"version": "0.1.0"}, {"asked": {}}, {"asked": facts["asked"] | {"varied": ["nothing"]}}):
+    for broken in ({"version": "0.1.0"}, {"request": {}}, {"request": facts["request"] | {"varied": ["nothing"]}}):
         save_checksummed_json(tmp_path / "sweep.json", facts | broken)
         with pytest.raises(DataError, match=r"sweep\.json"):
             Sweep.open(tmp_path)

@@ -156,7 +156,7 @@ def test_annealing_to_the_end_is_refused_when_the_end_is_unknown() -> None:
         make_limited_config(anneal_iterations=-1, iterations=50, budget=1000).update.to_values()["anneal_iterations"]
         == 50
     )
-    with pytest.raises(UsageError, match=r"--anneal-iterations is -1 \(all\), but their number is open with --budget or --queries"):
+    with pytest.raises(UsageError, match=r"--anneal-iterations is -1 \(all\), but their number is open with --budget"):
         make_limited_config(anneal_iterations=-1, budget=1000)
     usual = {"update": "regular", "policy": "lstm"}
     assert resolve_config("algebra", **usual).update.to_values()["anneal_iterations"] > 0

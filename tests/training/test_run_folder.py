@@ -242,7 +242,7 @@ def test_run_refuses_a_changed_config(tmp_path: Path, update: str, own: dict[str
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
             fit_run(changed)
         assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
-    with pytest.raises(DataError, match="does not match policy.safetensors"):
+    with pytest.raises(DataError, match=r"does not match policy\.safetensors"):
         _ = replace(run, config=run.config.with_settings(hidden=(32,))).policy
 
 

@@ -210,7 +210,8 @@ def hide_options(command: type[T], visible: Container[str]) -> type[T]:
             group = hide_options(kinds[one.name], visible)
             hidden.append((one.name, group, field(default_factory=group)))
         elif one.name not in visible:
-            hidden.append((one.name, Suppress[kinds[one.name]], field(default=one.default)))
+            suppressed = Suppress[kinds[one.name]]  # type: ignore[valid-type, name-defined]
+            hidden.append((one.name, suppressed, field(default=one.default)))
     return make_dataclass(command.__name__, hidden, bases=(command,), frozen=True)
 
 

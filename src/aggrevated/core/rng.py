@@ -50,7 +50,7 @@ class RandomStream(IntEnum):
 
     ACTIONS = 0
     QUERIES = 1
-    LUCK = 2
+    SIMULATOR = 2
     ROLL_OUTS = 3
 
 

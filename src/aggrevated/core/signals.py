@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-SECONDS = 3.0  # seconds after the first signal until the current work is interrupted
+GRACE_SECONDS = 3.0  # seconds after the first signal until the current work is interrupted
 
 
 class StopRequest:
@@ -50,7 +50,7 @@ class StopRequest:
             return
         self.signal = number
         arguments = threading.main_thread().ident, number
-        self._timer = threading.Timer(SECONDS, signal.pthread_kill, arguments)
+        self._timer = threading.Timer(GRACE_SECONDS, signal.pthread_kill, arguments)
         self._timer.daemon = True
         self._timer.start()
 
@@ -59,7 +59,7 @@ class StopRequest:
 def defer_signals() -> Iterator[StopRequest]:
     """Defer stop signals in a block, which checks `signal` regularly and calls `reraise`.
 
-    After SECONDS or a second signal, the block is interrupted. Only the main thread receives signals.
+    After GRACE_SECONDS or a second signal, the block is interrupted. Only the main thread receives signals.
     """
     stop = StopRequest()
     if threading.current_thread() is not threading.main_thread():

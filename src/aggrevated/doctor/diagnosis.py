@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from aggrevated.doctor.examination import MAX_ACTIONS, Examination
 from aggrevated.doctor.figure_data import FigureData, collect_figure_data
 from aggrevated.doctor.findings import VERDICTS, Finding, Verdict
 from aggrevated.doctor.time_budget import CpuTimer
-from aggrevated.experts.checked import display_name
+from aggrevated.experts.checked import describe_expert_name
 from aggrevated.oracles.monte_carlo import MonteCarloSettings
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import find_task
@@ -259,10 +260,15 @@ def diagnose(
     return Diagnosis(config.task.name, name, tuple(findings), recommendation, views, time.monotonic() - started_at)
 
 
+REMEDY = re.compile(r"(?P<sentence>.+)[;:] (?P<remedy>[a-z][^()]*)", re.DOTALL)  # of an error
+
+
 def make_failed_finding(check: str, error: AggrevatedError) -> Finding:
-    """Return an error and its remedy as a finding."""
-    sentence, _, remedy = str(error).rpartition("; ")
-    return Finding(check, "fault", sentence or remedy, remedy if sentence else "")
+    """Return an error and its remedy, which follows the last semicolon or colon, as a finding."""
+    sentence, remedy = str(error), ""
+    if (match := REMEDY.fullmatch(sentence)) is not None:
+        sentence, remedy = match["sentence"], match["remedy"]
+    return Finding(check, "fault", sentence, remedy)
 
 
 def run_check(check: str, examine: Check, exam: Examination) -> list[Finding]:
@@ -275,4 +281,4 @@ def run_check(check: str, examine: Check, exam: Examination) -> list[Finding]:
         return [make_failed_finding(check, error)]
     except RECOVERABLE_ERRORS as error:
         cause = f"{type(error).__name__}: {error}"
-        return [Finding(check, "unknown", f"the check {check} of {display_name(exam.expert)} failed: {cause}")]
+        return [Finding(check, "unknown", f"the check {check} of {describe_expert_name(exam.expert)} failed: {cause}")]

@@ -24,9 +24,9 @@ from aggrevated.engines.worker import raise_no_cached_object, serve_jobs
 S = TypeVar("S")
 E = TypeVar("E")
 R = TypeVar("R")
-WORKER_START_TIMEOUT = 100  # number of workers lost over one job before the run fails
+MAX_LOST_WORKERS = 100  # lost over one job before the run fails
 SHUTDOWN_TIMEOUT = 4.0  # seconds that workers have to save their state after an interrupt
-SECONDS = 0.5  # between two calls of `waiting`
+POLL_SECONDS = 0.5  # between two calls of `waiting`
 FORKSERVER_MODULES = ["aggrevated.engines.forkserver_preload"]  # modules whose memory workers share
 
 
@@ -135,7 +135,7 @@ class ProcessEngine:
     def _wait_for_replies(self) -> list[Worker]:
         """Return the busy workers that have replied or died."""
         busy = {worker.connection: worker for worker in self._team if worker.job is not None}
-        return [busy[cast(Connection, connection)] for connection in wait(list(busy), timeout=SECONDS)]
+        return [busy[cast(Connection, connection)] for connection in wait(list(busy), timeout=POLL_SECONDS)]
 
     def _replace(self, worker: Worker, todo: deque[int], lost: list[int]) -> None:
         job = worker.job
@@ -143,9 +143,9 @@ class ProcessEngine:
         lost[job] += 1
         worker.stop()
         self._team.remove(worker)
-        if lost[job] >= WORKER_START_TIMEOUT:
+        if lost[job] >= MAX_LOST_WORKERS:
             raise AggrevatedError(
-                f"{WORKER_START_TIMEOUT} workers were lost over one job, the last with exit code "
+                f"{MAX_LOST_WORKERS} workers were lost over one job, the last with exit code "
                 f"{worker.process.exitcode}; free memory, or use fewer --workers"
             )
         todo.appendleft(job)

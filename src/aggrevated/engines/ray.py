@@ -17,7 +17,7 @@ from aggrevated.engines.serialization import CachedObject, deserialize, serializ
 S = TypeVar("S")
 E = TypeVar("E")
 R = TypeVar("R")
-SECONDS = 0.5  # between two calls of `waiting`
+POLL_SECONDS = 0.5  # between two calls of `waiting`
 MAX_CACHED_OBJECTS = 8  # per worker
 LOOPBACK = "127.0.0.1"
 CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # environment variable of Ray
@@ -83,7 +83,7 @@ class RayEngine:
         while n_done < len(items):
             while len(pending) < self._max_pending and (job := next(todo, None)) is not None:
                 pending[self._task.remote(common, refs, items[job])] = job
-            done, _ = ray.wait(list(pending), num_returns=1, timeout=SECONDS)
+            done, _ = ray.wait(list(pending), num_returns=1, timeout=POLL_SECONDS)
             for ref in done:
                 results[pending.pop(ref)] = wait_for_result(ray, ref)
                 n_done = n_done + 1

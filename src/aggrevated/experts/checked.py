@@ -16,7 +16,7 @@ def query_actions(expert: Expert, states: Array, t: int, space: Discrete | Box) 
 
     Vectors outside the bounds are not an error here: the simulator handles them.
     """
-    part = display_name(expert)
+    part = describe_expert_name(expert)
     n = len(states)
     try:
         result = call_user_code(part, "act", lambda: expert.act(states, t), n)
@@ -28,7 +28,7 @@ def query_actions(expert: Expert, states: Array, t: int, space: Discrete | Box) 
         raise error.add_position(step=t) from error.__cause__
 
 
-def display_name(expert: Expert) -> str:
+def describe_expert_name(expert: Expert) -> str:
     """Return how errors call an expert."""
     return f"the expert {getattr(expert, 'name', type(expert).__name__)}"
 
@@ -50,7 +50,7 @@ def check_discrete_actions(part: str, result: object, n: int, count: int) -> Arr
 
 def query_q_values(expert: DiscreteQExpert, states: Array, count: int | None = None) -> Array:
     """Return Q*(s, a) [n, A] of every action in the states [n, ...]; `count` is A if it is known."""
-    part = display_name(expert)
+    part = describe_expert_name(expert)
     n = len(states)
     result = to_array(part, "costs-to-go", call_user_code(part, "q", lambda: expert.q(states), n), "fix its q")
     width = count if count is not None else result.shape[-1] if result.ndim else 0
@@ -60,7 +60,7 @@ def query_q_values(expert: DiscreteQExpert, states: Array, count: int | None = N
 
 def query_state_action_q(expert: StateActionQExpert, states: Array, actions: Array) -> Array:
     """Return Q*(s, a) [n] of one action in each of the states [n, ...]."""
-    part = display_name(expert)
+    part = describe_expert_name(expert)
     n = len(states)
     result = call_user_code(part, "q_of", lambda: expert.q_of(states, actions), n)
     costs = check_numeric_array(part, "costs-to-go", result, (n,), "fix its q_of")
@@ -75,7 +75,7 @@ def query_q_per_action(expert: StateActionQExpert, states: Array, count: int) ->
 
 def query_state_values(expert: StateValueExpert, states: Array) -> Array:
     """Return V*(s) [n] of the states [n, ...]."""
-    part = display_name(expert)
+    part = describe_expert_name(expert)
     n = len(states)
     result = call_user_code(part, "v", lambda: expert.v(states), n)
     values = check_numeric_array(part, "values", result, (n,), "fix its v")

@@ -9,7 +9,7 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UserCodeError
 from aggrevated.experts import DiscreteQExpert, Expert, StateActionQExpert, StateValueExpert
 from aggrevated.experts.checked import (
-    display_name,
+    describe_expert_name,
     query_actions,
     query_q_values,
     query_state_action_q,
@@ -42,7 +42,7 @@ def compute_behavior_fingerprint(expert: Expert, simulator: Simulator) -> dict[s
                 "predict(observation, deterministic=True))"
             )
             raise UserCodeError(
-                display_name(expert), f"gives different results for the same query of its {method}", remedy
+                describe_expert_name(expert), f"gives different results for the same query of its {method}", remedy
             )
     return results
 

@@ -127,7 +127,7 @@ class MonteCarloOracle:
         reseedable = find_reseedable(self.simulator)
         assert reseedable is not None, "checked when this oracle was made"
         drawn = [
-            make_generator(int(seed), RandomStream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64)
+            make_generator(int(seed), RandomStream.SIMULATOR).integers(2**64, size=rollout + 1, dtype=np.uint64)
             for seed in seeds
         ]
         new_seeds = np.array([numbers[rollout] for numbers in drawn], np.uint64)  # empty without a query

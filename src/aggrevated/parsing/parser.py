@@ -105,7 +105,7 @@ class Parser:
         if self.in_order:
             return self.start(self.chosen[np.asarray(seeds, np.int64) % len(self.chosen)])
         return self.start(
-            self.chosen[[int(make_generator(int(s), RandomStream.LUCK).integers(len(self.chosen))) for s in seeds]]
+            self.chosen[[int(make_generator(int(s), RandomStream.SIMULATOR).integers(len(self.chosen))) for s in seeds]]
         )
 
     def start(self, page: Array) -> Array:

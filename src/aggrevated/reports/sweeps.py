@@ -41,9 +41,9 @@ def describe_sweep(sweep: Sweep, study: Study) -> JsonDict:
         {"trial": trial.number, "settings": trial.params, "validation": trial.value, **trial.user_attrs}
         for trial in [*scored, *(trial for trial in study.trials if trial.value is None)]
     ]
-    best = trials[0] | {"command": sweep.asked.format_command(trials[0]["settings"])} if scored else None
-    request = {"sweep": str(sweep.folder), "version": __version__, "asked": sweep.asked.to_dict()}
-    return request | {"best": best, "importance": compute_importance(sweep.asked, study), "trials": trials}
+    best = trials[0] | {"command": sweep.request.format_command(trials[0]["settings"])} if scored else None
+    request = {"sweep": str(sweep.folder), "version": __version__, "request": sweep.request.to_dict()}
+    return request | {"best": best, "importance": compute_importance(sweep.request, study), "trials": trials}
 
 
 def describe_trials(request: SweepRequest, trials: list[JsonDict]) -> str:
@@ -66,7 +66,7 @@ def compute_importance(request: SweepRequest, study: Study) -> dict[str, float]:
 
 def write_report(sweep: Sweep, study: Study, results: JsonDict) -> Table:
     """Write sweep.md, sweep.png and sweep.svg, and return the table of the best trials."""
-    request = sweep.asked
+    request = sweep.request
     title = describe_trials(request, results["trials"])
     plot_trials(sweep, study, title, results["importance"])
     best = [trial for trial in results["trials"] if "failed" not in trial][:SHOWN]
@@ -107,9 +107,9 @@ def make_setting_column(label: str) -> Column:
 def plot_trials(sweep: Sweep, study: Study, title: str, importance: dict[str, float]) -> None:
     """Draw Optuna's slice plot into sweep.png and sweep.svg: the return of all trials over each setting."""
     matplotlib.use("agg")
-    measured = f"{sweep.asked.task_spec.problem.metric_name} on validation"
+    measured = f"{sweep.request.task_spec.problem.metric_name} on validation"
     used = {label for trial in sort_best_first(study.trials) for label in trial.params}
-    varied = {one.label: one for one in sweep.asked.varied if one.label in used}
+    varied = {one.label: one for one in sweep.request.varied if one.label in used}
     with warnings.catch_warnings(), pyplot.style.context("default"):
         warnings.simplefilter("ignore")  # the plots are experimental, and few trials make narrow axes
         panels = np.ravel(np.asarray(plot_slice(study, list(varied), target_name=measured), object))

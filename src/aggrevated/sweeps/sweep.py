@@ -43,7 +43,7 @@ class Sweep:
     """A sweep: its folder and its request."""
 
     folder: Path
-    asked: SweepRequest
+    request: SweepRequest
 
     @classmethod
     def open(cls, folder: Path, ignore_numerics: bool = False, trust_code: bool = False) -> Sweep:
@@ -55,7 +55,7 @@ class Sweep:
         """
         path = folder / RECORD
         record = storage.load_checksummed_json(path, "restore it, or start a new sweep with another --out")
-        if record.get("version") != __version__ or not {"asked", "numerics"} <= set(record):
+        if record.get("version") != __version__ or not {"request", "numerics"} <= set(record):
             remedy = "start a new sweep with another --out"
             raise DataError(f"{path} is not of a sweep of version {__version__}; {remedy}")
         difference = describe_numerics_difference(record["numerics"], compute_numerics_fingerprint())
@@ -63,11 +63,11 @@ class Sweep:
             remedy = f"resume it there, or here with 'aggrevated resume {folder} --ignore-numerics'"
             message = f"was started with {difference}: trials run here would have other bits"
             raise DataError(f"{folder} {message}; {remedy}")
-        return cls(folder, SweepRequest.from_dict(record["asked"], path, trust_code))
+        return cls(folder, SweepRequest.from_dict(record["request"], path, trust_code))
 
     def to_dict(self) -> storage.JsonDict:
         """Return the content of sweep.json."""
-        return {"version": __version__, "asked": self.asked.to_dict(), "numerics": compute_numerics_fingerprint()}
+        return {"version": __version__, "request": self.request.to_dict(), "numerics": compute_numerics_fingerprint()}
 
     def run(self, run_all: Runner, show: RoundCallback) -> optuna.Study:
         """Run the missing trials, show those of each round, and return the study."""
@@ -75,14 +75,14 @@ class Sweep:
             storage.remove_temporary_files(self.folder)
             study = self.open_study()
             storage.save_checksummed_json(self.folder / RECORD, self.to_dict())  # the number of trials may have grown
-            for first in range(0, self.asked.trials, TRIALS_PER_ROUND):
+            for first in range(0, self.request.trials, TRIALS_PER_ROUND):
                 done = len(study.trials)
                 if done < first:
                     break  # the round before found no more trials
                 name = f"round {first // TRIALS_PER_ROUND}"
                 if name not in study.user_attrs:
-                    study.set_user_attr(name, propose_round(self.asked, study.trials[:first]))
-                if missing := study.user_attrs[name][done - first : self.asked.trials - first]:
+                    study.set_user_attr(name, propose_round(self.request, study.trials[:first]))
+                if missing := study.user_attrs[name][done - first : self.request.trials - first]:
                     study.add_trials(self._run_trials(done, missing, run_all))
                     show(study, study.trials[done:])
             return study
@@ -124,12 +124,12 @@ class Sweep:
         runs = dict[Path, list[Run]]()
         for folder, params in zip(folders, proposed, strict=True):
             try:
-                config, _ = self.asked.resolve(self.asked.to_settings(params))
+                config, _ = self.request.resolve(self.request.to_settings(params))
                 Trainer(config).build()  # a trial that cannot be built leaves no folder
             except UsageError as error:  # settings that cannot be combined
                 failed[folder] = str(error)
                 continue
-            seeds = range(config.loop.seed, config.loop.seed + self.asked.seeds)
+            seeds = range(config.loop.seed, config.loop.seed + self.request.seeds)
             runs[folder] = [create_or_open(folder / f"seed-{i}", config.with_settings(seed=i)) for i in seeds]
         unfinished = [run for group in runs.values() for run in group if run.result() is None]
         if unfinished:
@@ -146,13 +146,13 @@ class Sweep:
         value = None
         outcome: storage.JsonDict = {"failed": failed}
         if not failed:
-            if len(best_returns) != self.asked.seeds:
+            if len(best_returns) != self.request.seeds:
                 raise DataError(f"a trial in {self.folder} lacks the return of a seed; resume the sweep")
             value = float(np.mean(best_returns))
             spread = float(np.std(best_returns, ddof=1)) if len(best_returns) > 1 else None
             outcome = {"spread": spread, "test": float(np.mean(test_returns))}
             outcome |= {"best_returns": best_returns, "test_returns": test_returns}
-        distributions = {name: self.asked.distributions[name] for name in params}
+        distributions = {name: self.request.distributions[name] for name in params}
         return create_trial(
             state=state, value=value, params=dict(params), distributions=distributions, user_attrs=outcome
         )
@@ -227,7 +227,7 @@ def create_or_open_sweep(folder: Path, request: SweepRequest) -> Sweep:
         create_run_folder(folder, RECORD, sweep.to_dict())
         return sweep
     sweep = Sweep.open(folder)
-    for name, then in sweep.asked.to_dict().items():
+    for name, then in sweep.request.to_dict().items():
         now = request.to_dict()[name]
         if name == "trials" and now < then:
             message = f"{folder} holds a sweep of {then} trials, more than the {now} requested now"
@@ -235,7 +235,7 @@ def create_or_open_sweep(folder: Path, request: SweepRequest) -> Sweep:
         if name != "trials" and now != then:
             difference = f"{name.replace('_', ' ')} {format_part(then)}, not {format_part(now)}"
             raise UsageError(f"{folder} holds a sweep with {difference}; choose another --out")
-    return replace(sweep, asked=request)
+    return replace(sweep, request=request)
 
 
 def format_part(part: Any) -> str:

@@ -102,7 +102,7 @@ class SweepCommand:
         from aggrevated.sweeps.sweep import RECORD, Sweep
 
         varied = parse_variations(self.vary, self.selections[0].config.task, self.method)
-        previous = Sweep.open(folder).asked if (folder / RECORD).is_file() else None
+        previous = Sweep.open(folder).request if (folder / RECORD).is_file() else None
         previous = previous if previous and previous.varied == varied else None
         search = self.search or (previous.search if previous else choose_search(varied, self.trials))
         sizes = (TRIALS if self.trials is None else self.trials, self.seeds, self.sampler_seed)
@@ -160,10 +160,10 @@ def run_sweep_to_end(
     from aggrevated.reports.sweeps import describe_sweep, write_report
     from aggrevated.sweeps.sweep import TRIALS_PER_ROUND, FailureCallback, sort_best_first
 
-    asked = sweep.asked
-    problem = asked.task_spec.problem
-    print_note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
-    runs_at_once = asked.seeds * min(asked.trials, TRIALS_PER_ROUND)
+    request = sweep.request
+    problem = request.task_spec.problem
+    print_note(f"sweep: {sweep.folder}, {request.search}, up to {request.trials} trials, {request.seeds} runs each")
+    runs_at_once = request.seeds * min(request.trials, TRIALS_PER_ROUND)
     with engine_options.build(runs_at_once) as engine, print_resume_hint_on_interrupt(sweep.folder):
 
         def run_trials(runs: Sequence["Run"], failed: FailureCallback) -> None:
@@ -176,7 +176,7 @@ def run_sweep_to_end(
             for best in sort_best_first(study.trials)[:1]:
                 value = f"{problem.metric_name} {best.value:.{problem.digits}f}"
                 words = f"best so far trial {best.number:03d}, {value}"
-            print_note(f"{len(study.trials)}/{asked.trials} trials: {words}")
+            print_note(f"{len(study.trials)}/{request.trials} trials: {words}")
 
         study = sweep.run(run_trials, print_progress)
     facts = describe_sweep(sweep, study)
