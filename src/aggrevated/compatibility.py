@@ -65,5 +65,5 @@ def choose_greedy_action(
         return np.asarray(actor.choose(parameters, 0.0, legal))
     except Exception as error:
         raise UsageError(
-            f"the policy cannot choose an action of {simulator.name} ({error}); give it a head for it"
+            f"the policy cannot choose an action of {simulator.name} ({error}); build the policy with a head for it"
         ) from error

@@ -1,7 +1,6 @@
 """LSTM and GRU cells: their recurrence in torch, for scores, and their NumPy copies.
 
-The pre-activations of the gates have a part from the input, y = W x + b, and one from the memory, m = U h +
-c.
+The gates' pre-activations consist of y = W x + b, from the input, and m = U h + c, from the memory.
 """
 
 from typing import Protocol, TypeAlias

@@ -1,8 +1,7 @@
-"""The fit of a small feed-forward network to a goal, all its minibatches in one compiled loop.
+"""Fit of a small feed-forward network to a projection target, with all minibatches in one compiled loop.
 
-What torch does for a network of a thousand weights is mostly to call functions. It is the same fit: the same
-minibatches, the gradient of the same distance, Adam with the same moments; only sums are taken in another
-order.
+For a network of a thousand weights, torch spends most of its time on function calls. Minibatches, gradients and
+Adam's moments equal those of torch up to the order of sums.
 """
 
 from typing import Any

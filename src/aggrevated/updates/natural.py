@@ -36,9 +36,9 @@ TINY = 1e-300  # replaces the norm of a zero gradient
 class NaturalUpdate:
     """θ_{n+1} = θ_n − η δ with (S_n S_nᵀ + λI) δ = ∇ℓ_n and η = √(δ_KL / ∇ℓ_nᵀ δ).
 
-    δ_KL is the paper's, on the scale of Eq. 9. Cross terms of scores vanish in expectation, so S_n S_nᵀ is
-    the Fisher matrix per state divided by H, and the mean KL per state of a step is at most about H·δ_KL/2,
-    less with damping. The real KL is measured after the step. Since rank(S_n) ≤ K ≪ d, the system has no
+    δ_KL is the paper's, on the scale of Eq. 9. Cross terms of scores vanish in expectation: S_n S_nᵀ is the
+    Fisher matrix per state divided by H. The mean KL per state of a step is at most about H·δ_KL/2, and less with
+    damping. The real KL is measured after the step. Since rank(S_n) ≤ K ≪ d, the system has no
     solution for most gradients without damping.
 
     Args:

@@ -24,10 +24,10 @@ def log_softmax(logits: Array) -> Array:
 def apply_base_policies_step(log_odds: Array, q_taken: Array, q_other: Array, eta: float) -> Array:
     """Return the log-odds [..., D] of the actions of one path after a step of EG over 2^D base policies.
 
-    A base policy is a leaf of the tree. Its loss on a path is Σ_s Q̃(s, π^j(s)); off its own path it acts as
-    π_n. So all leaves of a subtree that the path leaves at level t have the same loss. The weights of all 2^D
-    leaves are then stored as one number per node, the odds of its two sides, and a step changes only the D
-    nodes of the path. Eq. 7 for each node separately equals it up to terms of order η².
+    A base policy is a leaf of the tree. Its loss on a path is Σ_s Q̃(s, π^j(s)); off its own path it acts as π_n. So
+    all leaves of a subtree that the path leaves at level t have the same loss. Then one number per node, the odds of
+    its two sides, stores the weights of all leaves, and a step changes only the D nodes of the path. Eq. 7 for each
+    node separately equals it up to terms of order η².
     """
     # log-probabilities
     taken = -np.logaddexp(0.0, -log_odds)
