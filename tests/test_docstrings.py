@@ -34,7 +34,8 @@ def list_parameters(value: Any) -> list[str]:
     if inspect.isclass(value) and value.__init__ is object.__init__:
         return []
     parameters = inspect.signature(value).parameters.values()
-    return [one.name for one in parameters if one.name != "self"]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.name != "self" and one.kind not in variadic]
 
 
 def is_protocol_or_base(value: Any) -> bool:

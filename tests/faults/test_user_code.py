@@ -175,7 +175,7 @@ def roll_in_new_policy(simulator: Simulator) -> Any:
     ("what", "words"),
     [
         (lambda n, t: np.full(n, np.nan), r"gave actions that are not finite \(nan\) in step 0"),
-        (lambda n, t: np.full(n, 7), "chose action 7 of 2 in step 0 .*whole numbers from 0 to 1"),
+        (lambda n, t: np.full(n, 7), "chose action 7 of 2 in step 0 .*integers from 0 to 1"),
         (lambda n, t: np.full(n, -1), "chose action -1 of 2"),
         (lambda n, t: np.full(n, 0.5), "chose action 0.5 of 2"),
         (lambda n, t: np.zeros((n, 1), int), r"gave actions of shape \(4, 1\) .*must be of shape \(4,\)"),

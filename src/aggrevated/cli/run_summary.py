@@ -11,7 +11,7 @@ NORMAL_QUANTILE = 1.96  # of a 95 % interval
 
 
 def describe_runs(runs: Sequence[Run], results: Sequence[Result], folder: Path) -> list[str]:
-    """Return the lines: task and method, return beside the expert's, cost, files and the next command."""
+    """Return the lines: task and method, return and that of the expert, cost, files and the next command."""
     config = runs[0].config
     seeds = f"seed {results[0].seed}"
     if len(runs) > 1:
@@ -29,7 +29,7 @@ def describe_runs(runs: Sequence[Run], results: Sequence[Result], folder: Path) 
 
 
 def describe_returns(results: Sequence[Result], digits: int) -> str:
-    """Return the test return of the best policy beside that of the expert, with 95 % intervals."""
+    """Return the test return of the best policy and that of the expert, with 95 % intervals."""
     if len(results) > 1:
         return describe_trial_returns(results, digits)
     score = results[0].more

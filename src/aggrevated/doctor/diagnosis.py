@@ -265,10 +265,10 @@ REMEDY = re.compile(r"(?P<sentence>.+)[;:] (?P<remedy>[a-z][^()]*)", re.DOTALL) 
 
 def make_failed_finding(check: str, error: AggrevatedError) -> Finding:
     """Return an error and its remedy, which follows the last semicolon or colon, as a finding."""
-    sentence, remedy = str(error), ""
-    if (match := REMEDY.fullmatch(sentence)) is not None:
-        sentence, remedy = match["sentence"], match["remedy"]
-    return Finding(check, "fault", sentence, remedy)
+    match = REMEDY.fullmatch(str(error))
+    if match is None:
+        return Finding(check, "fault", str(error))
+    return Finding(check, "fault", match["sentence"], match["remedy"])
 
 
 def run_check(check: str, examine: Check, exam: Examination) -> list[Finding]:

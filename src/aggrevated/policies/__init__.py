@@ -31,8 +31,6 @@ class Policy(nn.Module, ABC):
     """Base class of policies π_θ; parameters, `state_dict` and the rest are those of `torch.nn.Module`.
 
     Args:
-        *args: None; subclasses define their own.
-        **kwargs: None; subclasses define their own.
     """
 
     head: Head
