@@ -19,8 +19,8 @@ from torch import Tensor
 from aggrevated import __version__
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.experts.checkpoint_formats import build_expert
 from aggrevated.experts.loading import BUILTIN_WEIGHTS
+from aggrevated.experts.network_layouts import build_expert
 from aggrevated.problems.control import require_control_problem
 from aggrevated.problems.expert_training import EPISODES, extract_expert_weights, make_expert_card, make_sb3_model
 from aggrevated.storage import save_checksummed, write_json

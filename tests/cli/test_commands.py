@@ -180,7 +180,7 @@ def test_train_command_writes_json_to_stdout_and_plain_progress_to_stderr(workin
     command = [sys.executable, "-m", "aggrevated", "train", "cartpole", "--json", *TINY]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert len(json.loads(done.stdout)) >= 15 and done.stdout.count("\n") == 1
-    assert "4/4, return" in done.stderr and "\x1b" not in done.stderr
+    assert "4/4, validation return" in done.stderr and "\x1b" not in done.stderr
 
 
 def read_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

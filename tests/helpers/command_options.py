@@ -178,15 +178,20 @@ def create_awkward_folder(folder: Path) -> None:
 
 def leave_out_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Go into the folder, and leave out the training, the searching and the drawing of all commands."""
-    from aggrevated.cli import run_jobs
     from aggrevated.cli.commands import sweep
+    from aggrevated.cli.options import EngineOptions
     from aggrevated.problems import expert_training
 
     monkeypatch.chdir(folder)
     create_awkward_folder(folder)
 
     monkeypatch.setattr("tyro._docstrings.get_field_docstring", lambda *_: None, raising=False)  # for --help, and slow
-    monkeypatch.setattr(run_jobs, "run_all", exit_done)
+
+    def check_and_exit(options: EngineOptions, runs: int = 1) -> None:
+        options.check(runs)
+        exit_done()
+
+    monkeypatch.setattr(EngineOptions, "build", check_and_exit)
     monkeypatch.setattr(sweep, "run_sweep_to_end", exit_done)
     monkeypatch.setattr(expert_training, "train_expert", exit_done)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)

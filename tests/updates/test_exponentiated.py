@@ -20,7 +20,7 @@ from aggrevated.updates.dataset_aggregation import TrainingData
 from aggrevated.updates.exponentiated import ExponentiatedUpdate, compute_normalized_excess_cost
 from aggrevated.updates.natural import NaturalSettings
 from aggrevated.updates.projection_targets import MAX_SCALED_COST, compute_action_costs, make_gaussian_target
-from aggrevated.updates.temperature import PlateauDetector
+from aggrevated.updates.temperature import PlateauDetector, inverse_sqrt_decay
 from helpers.single_steps import all_action_costs, make_policy, single_steps
 from helpers.tiny_mdp import flat, random_costs, random_trajectories, randomise, with_vectors
 
@@ -97,8 +97,8 @@ def test_exponentiated_update_is_invariant_to_cost_unit(eta, kind):
 
 def test_exponentiated_update_temperature_decays_with_square_root_of_n():
     update = ExponentiatedUpdate(decay_after=4)
-    assert [update._compute_temperature_decay(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
-    assert ExponentiatedUpdate(decay_after=0)._compute_temperature_decay(1000) == 1.0
+    assert [inverse_sqrt_decay(n, update.decay_after) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
+    assert inverse_sqrt_decay(1000, 0) == 1.0
 
 
 def test_action_costs_combine_queried_costs_and_expert_actions():

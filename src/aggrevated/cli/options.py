@@ -100,13 +100,15 @@ class EngineOptions:
         """Return the engine's name; a `UsageError` if the options exclude each other."""
         from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import TRIALS, at_least, check_setting
+        from aggrevated.core.user_code import MIN_TIME_LIMIT
 
         name = self.engine or ("processes" if runs > 1 or self.workers else "in-process")
         check_setting(name in ENGINES, "engine", name, f"one of {', '.join(ENGINES)}")
         for option, value, rule in (("workers", self.workers, TRIALS), ("block_size", self.block_size, at_least(1))):
             rule.check(option, 1 if value is None else value)
         limit = self.time_limit
-        check_setting(limit is None or 0 < limit < float("inf"), "time_limit", limit, "a positive number of seconds")
+        is_valid = limit is None or MIN_TIME_LIMIT <= limit < float("inf")
+        check_setting(is_valid, "time_limit", limit, f"at least {MIN_TIME_LIMIT} seconds")
         if self.ray_address and name != "ray":
             raise UsageError("--ray-address is for --engine ray: choose that engine, or leave it out")
         if self.workers and name == "in-process":

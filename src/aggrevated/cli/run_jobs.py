@@ -76,7 +76,7 @@ def show_progress(run: Run) -> Iterator[Callable[[Metrics], None]]:
             at = f"iteration {metrics.iteration}, " if loop.limits else ""
             progress.report(
                 compute_progress(run, metrics),
-                f"{at}{problem.metric_name} {current}, best {best}{when}, {metrics.seconds:.1f} s",
+                f"{at}validation {problem.metric_name} {current}, best {best}{when}, {metrics.seconds:.1f} s",
             )
 
         yield show

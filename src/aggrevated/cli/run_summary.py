@@ -18,9 +18,9 @@ def describe_runs(runs: Sequence[Run], results: Sequence[Result], folder: Path) 
         seeds = f"{len(runs)} trials, seeds {results[0].seed} to {results[-1].seed}"
     where = "trial-*/" if len(runs) > 1 else ""
     rows = {
-        config.problem.metric_name: describe_returns(results, config.problem.digits),
+        f"test {config.problem.metric_name}": describe_returns(results, config.problem.digits),
         "training": describe_training(results),
-        "files": f"{folder}: {where}policy.safetensors, {where}result.json, {where}curve.png",
+        "files": f"{folder}: {where}policy.safetensors, {where}result.json, {where}metrics.jsonl, {where}curve.png",
         "next": suggest_next_command(runs[0], results[0], folder),
     }
     width = max(map(len, rows))
@@ -35,8 +35,7 @@ def describe_returns(results: Sequence[Result], digits: int) -> str:
     score = results[0].more
     policy = format_interval(score["test_return"], score.get("test_standard_error"), digits)
     expert = format_interval(score["expert_return"], score.get("expert_standard_error"), digits)
-    ratio = "" if score.get("ratio") is None else f", ratio {score['ratio']:.3f}"
-    return f"{policy}; expert {expert}{ratio} (test, ± 95 % interval)"
+    return f"{policy}; expert {expert} (mean of new episodes ± 95 % interval)"
 
 
 def describe_trial_returns(results: Sequence[Result], digits: int) -> str:
@@ -50,7 +49,7 @@ def describe_trial_returns(results: Sequence[Result], digits: int) -> str:
     interval = f"{policy.low:.{digits}f} to {policy.high:.{digits}f}"
     return (
         f"{policy.value:.{digits}f} ({interval}); expert {expert:.{digits}f} "
-        "(test, interquartile mean over trials and its 95 % interval)"
+        "(interquartile mean over trials and its 95 % interval)"
     )
 
 
@@ -65,13 +64,14 @@ def describe_training(results: Sequence[Result]) -> str:
     """Return what training took, per trial in the mean, and which limit ended it."""
     counts = {
         name: sum(getattr(result, name) for result in results) / len(results)
-        for name in ("iterations", "simulator_steps", "oracle_queries", "seconds")
+        for name in ("iterations", "simulator_steps", "validation_steps", "oracle_queries", "seconds")
     }
-    ended_by = ", ".join(dict.fromkeys(to_flag(result.ended_by) for result in results))
+    limits = ", ".join(dict.fromkeys(to_flag(result.ended_by) for result in results))
     return (
-        f"{counts['iterations']:,.0f} iterations, {counts['simulator_steps']:,.0f} simulator steps, "
+        f"{counts['iterations']:,.0f} iterations, {counts['simulator_steps']:,.0f} simulator steps "
+        f"(and {counts['validation_steps']:,.0f} for validation), "
         f"{counts['oracle_queries']:,.0f} oracle queries, {counts['seconds']:,.1f} s"
-        f"{' per trial' if len(results) > 1 else ''}; ended by {ended_by}"
+        f"{' per trial' if len(results) > 1 else ''}; {limits} reached"
     )
 
 
@@ -82,5 +82,5 @@ def suggest_next_command(run: Run, result: Result, folder: Path) -> str:
     is_behind = score["test_return"] < score["expert_return"] - NORMAL_QUANTILE * error
     if is_behind and not run.config.update.to_values().get("anneal_iterations"):
         limit = getattr(run.config.loop, result.ended_by)
-        return f"aggrevated resume {folder} {to_flag(result.ended_by)} {2 * limit}"
-    return f"aggrevated export {folder}"
+        return f"aggrevated resume {folder} {to_flag(result.ended_by)} {2 * limit}  (trains longer)"
+    return f"aggrevated export {folder}  (writes the policy as one file)"

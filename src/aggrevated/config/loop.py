@@ -55,7 +55,7 @@ class LoopSettings(Settings):
     name = "loop"
     seed: int = setting(0, "Seed of all random numbers; trial i uses seed + i.", SEED)
     iterations: int = setting(
-        100, "N, the iterations of Algorithm 1. With --budget or --queries: as many as fit, unless set.", at_least(1)
+        100, "N, the number of iterations. With --budget or --queries: as many as fit, unless set.", at_least(1)
     )
     budget: int = setting(
         0,

@@ -27,6 +27,9 @@ class TimeLimitExceeded(BaseException):
     """Time limit exceeded; a `BaseException`, so that user code does not catch it."""
 
 
+MIN_TIME_LIMIT = 0.001  # seconds; the timer of the operating system takes less for none
+
+
 def set_time_limit(seconds: float) -> None:
     """Set the time limit of one call of a simulator or expert, here and in workers that start later.
 
@@ -34,13 +37,13 @@ def set_time_limit(seconds: float) -> None:
         seconds: limit in seconds; 0: no limit.
 
     Raises:
-        UsageError: `seconds` is negative or not finite.
+        UsageError: `seconds` is not finite, or below MIN_TIME_LIMIT and not 0.
 
     Example:
         >>> set_time_limit(0)
     """
-    if not 0 <= seconds < math.inf:
-        raise UsageError(f"the time limit is {seconds} seconds, but must be a positive number, or 0 for none")
+    if seconds != 0 and not MIN_TIME_LIMIT <= seconds < math.inf:
+        raise UsageError(f"the time limit is {seconds} seconds, but must be at least {MIN_TIME_LIMIT}, or 0 for none")
     os.environ[TIME_LIMIT_VARIABLE] = str(seconds)
 
 

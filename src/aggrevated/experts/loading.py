@@ -8,8 +8,8 @@ from typing import Any, Self, TypeAlias, get_origin
 from torch import Tensor
 
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.experts.checkpoint_formats import CheckpointExpert, build_expert
 from aggrevated.experts.ensemble import QExpertEnsemble, StateValueExpertEnsemble, make_expert_ensemble
+from aggrevated.experts.network_layouts import CheckpointExpert, build_expert
 from aggrevated.experts.stable_baselines import MAX_WEIGHTS, load_sb3_zip, read_discount
 from aggrevated.experts.vec_normalize import load_vec_normalize
 from aggrevated.simulators import Simulator
@@ -112,7 +112,8 @@ def load_expert(name_or_path: str, simulator: Simulator, vec_normalize: str = ""
     if not path.is_file():
         builtin = ", ".join(list_builtin_experts())
         raise UsageError(f"no expert {name_or_path!r}: pass a file, or the name of a builtin expert ({builtin})")
-    weights, settings = load_sb3_zip(path) if path.suffix == ".zip" else load_checksummed_expert(path)
+    read_file = FILE_FORMATS.get(path.suffix, load_checksummed_expert)
+    weights, settings = read_file(path)
     statistics = load_vec_normalize(Path(vec_normalize), simulator) if vec_normalize else None
     return build_expert(weights, settings, name_or_path, simulator, statistics)
 
@@ -127,3 +128,9 @@ def load_checksummed_expert(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
             "'aggrevated expert train'"
         )
     return weights, {"activation": card.get("activation", "relu"), "gamma": read_discount(path, settings)}
+
+
+FILE_FORMATS = {  # by suffix: the reader of (tensors by name, settings)
+    ".zip": load_sb3_zip,
+    ".safetensors": load_checksummed_expert,
+}

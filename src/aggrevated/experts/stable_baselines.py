@@ -15,8 +15,8 @@ from torch import Tensor
 from aggrevated.actors.activations import find_activation_name
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.experts.checkpoint_formats import FUNCTION, detect_format
 from aggrevated.experts.environment_view import EnvironmentView
+from aggrevated.experts.network_layouts import FUNCTION, detect_layout
 from aggrevated.experts.signatures import split_rows
 from aggrevated.storage import (
     MAX_JSON,
@@ -96,8 +96,8 @@ def detect_activation(path: Path, tensors: dict[str, Tensor], policy_kwargs: Jso
     """Return the activation that the zip names, or Stable-Baselines3's default for this kind of model."""
     activation_fn = str(policy_kwargs.get("activation_fn", ""))
     if not activation_fn:
-        checkpoint_format = detect_format(tensors)
-        return checkpoint_format.default_activation if checkpoint_format else "relu"
+        layout = detect_layout(tensors)
+        return layout.default_activation if layout else "relu"
     activation = find_activation_name(activation_fn)
     if activation is None:
         raise DataError(

@@ -11,8 +11,8 @@ from torch import Tensor
 from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.experts.checkpoint_formats import build_expert
 from aggrevated.experts.loading import ExpertCard
+from aggrevated.experts.network_layouts import build_expert
 from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict
 from aggrevated.validation import evaluate_mean_return, evaluate_returns

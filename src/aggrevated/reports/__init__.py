@@ -71,7 +71,7 @@ def add_digest(facts: JsonDict) -> JsonDict:
 
     The machine is this one unless `facts` name another.
     """
-    machine = facts.get("machine") or describe_machine() | {"arithmetic": compute_numerics_fingerprint()}
+    machine = facts.get("machine") or describe_machine() | {"numerics": compute_numerics_fingerprint()}
     return facts | {"machine": machine, "bits": digest_numbers(facts)}
 
 

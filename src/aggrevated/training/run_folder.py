@@ -49,7 +49,7 @@ class Run:
     """
 
     folder: Path
-    config: Config
+    config: Config = field(repr=False)
     saved_config: storage.JsonDict = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod

@@ -54,7 +54,7 @@ from aggrevated.updates.projection_targets import (
     truncate_steps,
 )
 from aggrevated.updates.safe_step import MAX_HALVINGS, take_safe_step
-from aggrevated.updates.temperature import PlateauDetector, TemperatureSchedule
+from aggrevated.updates.temperature import PlateauDetector, TemperatureSchedule, inverse_sqrt_decay
 
 MIN_MINIBATCH_TRAJECTORIES = 4  # for policies with memory
 MAX_GRADIENT_NORM = 1.0
@@ -165,16 +165,12 @@ class ExponentiatedUpdate:
         else:
             self._fit(policy, data, target, generator)
 
-    def _compute_temperature_decay(self, n: int) -> float:
-        """Return the factor of τ: n rounds of Eq. 7 with the η/√n of its regret bound are one with η√n."""
-        return min(1.0, (self.decay_after / n) ** 0.5) if self.decay_after else 1.0
-
     def _compute_learning_rate_decay(self, n: int) -> float:
         """Return the factor by which the learning rate is annealed."""
         return max(0.0, 1.0 - (n - 1) / self.anneal_iterations) if self.anneal_iterations else 1.0
 
     def _compute_temperature(self, policy: Policy, newest: TrainingData) -> float:
-        tau = self.temperature * self._compute_temperature_decay(newest.trajectories.n)
+        tau = self.temperature * inverse_sqrt_decay(newest.trajectories.n, self.decay_after)
         if isinstance(policy.head, GaussianHead) or self.eta:
             return tau
         return self._temperature_schedule.compute_temperature(tau, policy, newest)
@@ -231,7 +227,7 @@ class ExponentiatedUpdate:
         dropout = make_dropout_context(policy)
         adam.param_groups[0]["lr"] = (
             self.learning_rate
-            * self._compute_temperature_decay(trajectories.n)
+            * inverse_sqrt_decay(trajectories.n, self.decay_after)
             * self._compute_learning_rate_decay(trajectories.n)
         )
         minibatches = torch.from_numpy(generator.integers(len(mask), size=(self.steps, size)))

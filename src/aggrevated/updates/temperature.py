@@ -1,4 +1,8 @@
-"""Temperature schedule of the exponentiated update, and a detector of plateaus of its fit."""
+"""How the temperature τ of the exponentiated update falls, and a detector of plateaus of its fit.
+
+τ falls with the number of iterations (`inverse_sqrt_decay`), and further until its targets cost little
+(`TemperatureSchedule`).
+"""
 
 from dataclasses import dataclass, field
 
@@ -14,6 +18,14 @@ from aggrevated.updates.projection_targets import compute_action_costs
 
 DECAY_FACTOR = 0.5**0.5  # by which τ is lowered in one step
 MIN_FACTOR = 1 / 64  # the lowest multiple of τ: for a lower τ the logits would take too long to fit
+
+
+def inverse_sqrt_decay(n: int, decay_after: int) -> float:
+    """Return min(1, √(decay_after/n)), by which τ and the learning rate fall; 1 if `decay_after` is 0.
+
+    n rounds of Eq. 7 with the η/√n of its regret bound are one round with η√n.
+    """
+    return min(1.0, (decay_after / n) ** 0.5) if decay_after else 1.0
 
 
 @dataclass

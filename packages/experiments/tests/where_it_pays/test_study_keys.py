@@ -46,7 +46,7 @@ def blocked_share(run: Run) -> float:
 
 def test_keys_study_reports_the_share_of_blocked_moves(study_report: tuple[list[list[Run]], JsonDict, str]) -> None:
     groups, facts, page = study_report
-    shares = [method["blocked_moves_stay"]["share"] for case in facts["cases"] for method in case["methods"]]
+    shares = [method["on_the_spot"]["share"] for case in facts["cases"] for method in case["methods"]]
     assert shares[:2] == pytest.approx([np.mean([blocked_share(run) for run in runs]) for runs in groups[:2]])
     assert shares[0] > shares[1]
     assert shares[2:] == [0, 0]  # where there are none

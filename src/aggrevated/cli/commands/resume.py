@@ -35,7 +35,7 @@ class Resume:
     trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
-    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
 
     def run(self) -> None:
         """Resume the runs and print their results."""
@@ -52,10 +52,10 @@ class Resume:
         runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust_code)]
         options = "".join(f" {to_flag(name)} {value}" for name, value in more.items() if value is not None)
         with (
-            self.engine_options.build(len(runs)) as engine,
+            self.engine.build(len(runs)) as engine,
             print_resume_hint_on_interrupt(f"{self.run_folder}{options}"),
         ):
-            results = run_all(runs, engine, self.ignore_numerics, log=self.engine_options.log)
+            results = run_all(runs, engine, self.ignore_numerics, log=self.engine.log)
         print_run_result(runs, results, self.run_folder, self.json)
 
     def _resume_sweep(self) -> None:
@@ -71,6 +71,6 @@ class Resume:
         run_sweep_to_end(
             Sweep.open(self.run_folder, self.ignore_numerics, self.trust_code),
             self.json,
-            self.engine_options,
+            self.engine,
             self.ignore_numerics,
         )

@@ -67,7 +67,7 @@ class SweepCommand:
     """Folder of the sweep; default: runs/sweep-TASK."""
     json: bool = False
     """Print all trials as one JSON object."""
-    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
 
     selections: ClassVar[Any] = ()  # the Selections of the task among the arguments, for all choices that vary
 
@@ -91,9 +91,9 @@ class SweepCommand:
         from aggrevated.training.run_folder import to_file_name
 
         check_task_first(self.command, self.task, next(iter(self.selections), None))
-        self.engine_options.check(runs=2)
+        self.engine.check(runs=2)
         folder = self.out or Path("runs") / to_file_name(f"sweep-{self.task}")
-        run_sweep_to_end(create_or_open_sweep(folder, self.build_request(folder)), self.json, self.engine_options)
+        run_sweep_to_end(create_or_open_sweep(folder, self.build_request(folder)), self.json, self.engine)
 
     def build_request(self, folder: Path) -> "SweepRequest":
         """Return the request; options that are not set are those of the sweep in the folder, if it varies the same."""
@@ -119,7 +119,7 @@ class SweepCommand:
         from aggrevated.cli.options import get_explicit_settings
         from aggrevated.sweeps.search_space import resolve_setting_path
 
-        choices = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
+        choices = {name: getattr(self.component, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
         settings = {name: value for name, value in choices.items() if value is not None}
         for selection in self.selections:
             settings |= get_explicit_settings(self, selection.config.components)

@@ -22,7 +22,7 @@ MAIN_OPTIONS = (  # those that --help lists
 )  # fmt: skip
 COMPONENT_HELP = {
     "policy": "Network of the policy",
-    "update": "Update of the policy (line 7)",
+    "update": "Update rule (line 7)",
     "oracle": "Oracle that computes the cost-to-go (line 6)",
     "reinforcement": "Reinforcement learning after the imitation (line 6)",
     "gradient": "Loss whose gradient is followed (line 6)",
@@ -62,7 +62,7 @@ class Train:
     trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
-    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
 
     selection: ClassVar[Any] = None  # the Selection of the task among the arguments
     file_config: ClassVar[Any] = None  # the Config of --config
@@ -96,7 +96,7 @@ class Train:
         from aggrevated.training.trainer import Trainer
 
         TRIALS.check("trials", self.trials)
-        self.engine_options.check(self.trials)
+        self.engine.check(self.trials)
         config = self.make_config()
         for line in describe_config(config):
             print_note(line)
@@ -105,8 +105,8 @@ class Train:
         folder = self.out or choose_run_folder(config)
         runs = create_trials(folder, config, self.trials)
         print_note(f"run: {folder}")
-        with self.engine_options.build(self.trials) as engine, print_resume_hint_on_interrupt(folder):
-            results = run_all(runs, engine, log=self.engine_options.log, trainer=trainer)
+        with self.engine.build(self.trials) as engine, print_resume_hint_on_interrupt(folder):
+            results = run_all(runs, engine, log=self.engine.log, trainer=trainer)
         print_run_result(runs, results, folder, self.json)
 
     def make_config(self) -> "Config":
@@ -167,7 +167,7 @@ def fill_selection(command: Any, task: str, selection: "Selection | None") -> "C
     from aggrevated.cli.options import get_explicit_settings
 
     checked = check_task_first(command.command, task, selection)
-    choices = {name: value for name in COMPONENT_HELP if (value := getattr(command.choice, name)) is not None}
+    choices = {name: value for name in COMPONENT_HELP if (value := getattr(command.component, name)) is not None}
     return checked.fill(choices | get_explicit_settings(command, checked.config.components))
 
 
@@ -223,7 +223,7 @@ def make_option_groups(configs: Sequence["Config"], command: type[Any], argument
     own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "help_all", "version"}
     for name in iter_unknown_options(arguments, {*settings, *COMPONENT_HELP, *own}):
         raise_unused_setting(configs[0], name)
-    groups = {"choice": make_component_options(configs[0])}
+    groups = {"component": make_component_options(configs[0])}
     for slot in configs[0].components:
         components = {config.components[slot].name: config.components[slot] for config in reversed(configs)}
         if any(component.to_values() for component in components.values()):

@@ -55,16 +55,15 @@ class BlockedMoveStudy(MethodStudy):
         study_results = super().to_dict(groups, request)
         methods = [method for case in study_results["cases"] for method in case["methods"]]
         for method, group in zip(methods, groups, strict=True):
-            method["blocked_moves_stay"] = estimate(
-                np.array([measure_blocked_moves(run) for run in group.runs])
-            ).to_fields("share")
+            method["on_the_spot"] = estimate(np.array([measure_blocked_moves(run) for run in group.runs])).to_fields(
+                "share"
+            )
         return study_results
 
     def render_remarks(self, results: JsonDict) -> list[str]:
         by_method = list(zip(*(case["methods"] for case in results["cases"]), strict=True))
         lines = [
-            [methods[0]["label"], *(format_share(method["blocked_moves_stay"]) for method in methods)]
-            for methods in by_method
+            [methods[0]["label"], *(format_share(method["on_the_spot"]) for method in methods)] for methods in by_method
         ]
         header = " | ".join(["method", *(case["label"] for case in results["cases"])])
         return [describe_reason(results["cases"]), format_markdown_table(header, lines)]

@@ -1,4 +1,4 @@
-"""Formats of Stable-Baselines3 models, detected from the names of their tensors, and experts built from them."""
+"""Layouts of the networks of Stable-Baselines3 models, by the names of their tensors, and experts built from them."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def check_bounded(box: Box, checkpoint: ParsedCheckpoint) -> Box:
 
 
 @dataclass(frozen=True)
-class CheckpointFormat:
+class NetworkLayout:
     """The format of models that have a tensor whose name begins with a prefix."""
 
     prefix: str
@@ -205,17 +205,17 @@ class CheckpointFormat:
     build: Callable[[ParsedCheckpoint], CheckpointExpert]
 
 
-CHECKPOINT_FORMATS = (
-    CheckpointFormat("q_net.", "relu", build_q_expert),
-    CheckpointFormat("quantile_net.", "relu", build_quantile_expert),
-    CheckpointFormat("action_net.weight", "tanh", build_actor_critic_expert),
-    CheckpointFormat("actor.", "relu", build_actor_q_expert),
+NETWORK_LAYOUTS = (
+    NetworkLayout("q_net.", "relu", build_q_expert),
+    NetworkLayout("quantile_net.", "relu", build_quantile_expert),
+    NetworkLayout("action_net.weight", "tanh", build_actor_critic_expert),
+    NetworkLayout("actor.", "relu", build_actor_q_expert),
 )
 
 
-def detect_format(weights: dict[str, Tensor]) -> CheckpointFormat | None:
+def detect_layout(weights: dict[str, Tensor]) -> NetworkLayout | None:
     """Return the first format that fits the names of the tensors, or None."""
-    return next((one for one in CHECKPOINT_FORMATS if any(name.startswith(one.prefix) for name in weights)), None)
+    return next((one for one in NETWORK_LAYOUTS if any(name.startswith(one.prefix) for name in weights)), None)
 
 
 def build_expert(
@@ -227,9 +227,9 @@ def build_expert(
 ) -> CheckpointExpert:
     """Return the expert with these weights, checked to fit the simulator's observations and actions."""
     checkpoint = ParsedCheckpoint(weights, settings, name, simulator, stats)
-    checkpoint_format = detect_format(weights)
+    layout = detect_layout(weights)
     try:
-        if checkpoint_format is None:
+        if layout is None:
             raise KeyError("kind")
         if unknown := next((key for key in weights if not KNOWN_TENSORS.fullmatch(key)), None):
             raise DataError(
@@ -238,7 +238,7 @@ def build_expert(
             )
         if len(simulator.observation_space.shape) != 1:
             raise DataError(f"takes vectors, and observations of {simulator.name} are images; {FUNCTION}")
-        return checkpoint_format.build(checkpoint)
+        return layout.build(checkpoint)
     except DataError as error:
         raise DataError(f"the expert {name} {error}") from error
     except KeyError as error:
