@@ -83,7 +83,9 @@ PUBLIC = {
     "aggrevated.losses.likelihood": ("best_action_nll_loss",),
     "aggrevated.losses.taken_action": ("taken_action_loss",),
     # line 7: the update
-    "aggrevated.updates": ("TO_THE_END", "UpdateResult", "Update", "UpdateSettings", "compute_loss_and_gradient"),
+    "aggrevated.updates": (
+        "TO_THE_END", "UpdateResult", "Update", "UpdateSettings", "compute_gradient_norm", "compute_loss_and_gradient",
+    ),
     "aggrevated.updates.safe_step": ("take_safe_step",),
     "aggrevated.updates.exponentiated": ("ExponentiatedUpdate",),
     "aggrevated.updates.follow_the_leader": ("FollowTheLeaderUpdate",),

@@ -139,6 +139,7 @@ from aggrevated.updates import TO_THE_END as TO_THE_END
 from aggrevated.updates import Update as Update
 from aggrevated.updates import UpdateResult as UpdateResult
 from aggrevated.updates import UpdateSettings as UpdateSettings
+from aggrevated.updates import compute_gradient_norm as compute_gradient_norm
 from aggrevated.updates import compute_loss_and_gradient as compute_loss_and_gradient
 from aggrevated.updates.exponentiated import ExponentiatedUpdate as ExponentiatedUpdate
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate as FollowTheLeaderUpdate

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
+from aggrevated.policies import compute_scores_per_trajectory
 from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
@@ -68,11 +69,10 @@ all_policies = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 discrete_policies = pytest.mark.parametrize(
     "make", [m for n, m in POLICIES.items() if "Gaussian" not in n], ids=[n for n in POLICIES if "Gaussian" not in n]
 )
-recurrent_policies = pytest.mark.parametrize(
-    "make",
-    [m for n, m in POLICIES.items() if n[:3] in ("LST", "GRU")],
-    ids=[n for n in POLICIES if n[:3] in ("LST", "GRU")],
-)
+RECURRENT_POLICIES = {  # a window has a memory, too, but forgets
+    name: make for name, make in POLICIES.items() if make(None).actor().memory(1).size and "window" not in name
+}
+recurrent_policies = pytest.mark.parametrize("make", RECURRENT_POLICIES.values(), ids=RECURRENT_POLICIES)
 
 
 @pytest.fixture(params=POLICIES.values(), ids=POLICIES)
@@ -193,6 +193,18 @@ def test_policy_output_is_independent_of_later_steps_and_other_trajectories(poli
     after = distribution_parameters(policy, observations)
     beside = [i for i in range(K) if i != 3]
     torch.testing.assert_close(after[beside, :5], before[beside, :5], rtol=0, atol=1e-6)
+
+
+def test_policy_scores_equal_gradients_per_trajectory(policy):
+    """The natural update uses `compute_scores`; a network without vmap computes them one by one."""
+    observations = torch.from_numpy(random_observations(policy))
+    actions = torch.zeros(K, T, *action_shape(policy), dtype=torch.float32 if action_shape(policy) else torch.int64)
+    own = full_mask(K, T)
+    if isinstance(policy, MixturePolicy):
+        pytest.skip("a mixture is not updated by gradients")
+    scores = policy.compute_scores(observations, actions, full_mask(K, T), own)
+    expected = compute_scores_per_trajectory(policy, observations, actions, full_mask(K, T), own, None)
+    torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-4)
 
 
 @recurrent_policies

@@ -39,6 +39,7 @@ from aggrevated import (
     Trajectories,
     UpdateResult,
     UpdateSettings,
+    compute_gradient_norm,
     compute_loss_and_gradient,
     derive_seeds,
     evaluate_mean_return,
@@ -136,11 +137,12 @@ class SignedUpdate:
     """A step of the same length for every weight."""
 
     size: float
+    max_kl: float = 1.0
 
     def __call__(self, policy, loss, trajectories, cost_to_go) -> UpdateResult:
         value, gradient = compute_loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        kl, halvings = take_safe_step(policy, trajectories, -self.size * gradient.sign(), 1.0)
-        return UpdateResult(value, float(gradient.norm()), kl, halvings)
+        kl, halvings = take_safe_step(policy, trajectories, -self.size * gradient.sign(), self.max_kl)
+        return UpdateResult(value, compute_gradient_norm(gradient), kl, halvings)
 
     def state(self) -> Mapping[str, torch.Tensor]:
         return {}

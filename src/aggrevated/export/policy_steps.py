@@ -37,7 +37,10 @@ def add_policy_step(policy: Policy, graph: Graph, seen: str, state: str) -> Step
     Raises:
         UsageError: policies of this kind cannot be written as ONNX.
     """
-    raise UsageError(f"a {type(policy).__name__} cannot be written as ONNX; save it by policy.save instead")
+    raise UsageError(
+        f"policies of type {type(policy).__name__} cannot be written as ONNX: save the policy by policy.save, or by "
+        "'aggrevated export RUN'"
+    )
 
 
 @add_policy_step.register

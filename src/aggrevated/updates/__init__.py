@@ -68,7 +68,14 @@ class Update(Protocol):
 
 
 def compute_gradient_norm(gradient: Tensor) -> float:
-    """Return the norm of the gradient in float64, so that it is finite if the gradient is."""
+    """Return the norm of a gradient, computed in float64, so that it is finite if the gradient is.
+
+    Args:
+        gradient: A tensor of any shape.
+
+    Returns:
+        The Euclidean norm.
+    """
     return float(gradient.double().norm())
 
 
