@@ -92,7 +92,7 @@ def list_configs() -> list[Config]:
                     found.append(resolve_config(task, method, policy=policy))
                 except UsageError as error:
                     known = "kernel-svm", "does not return the costs of all actions", "mixed", "mixes policies for"
-                    known += ("it is for corrected pages",)
+                    known += ("without --corrected-pages",)
                     assert any(words in str(error) for words in known)
     return found
 

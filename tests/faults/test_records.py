@@ -112,7 +112,7 @@ def test_resume_command_refuses_metrics_lines_that_are_not_records(
         ("--seed 9223372036854775808", "but must be 0 or more, and below 2^63"),
         ("--policy=", "unknown policy ''"),
         ("--update regular --gradient=", "unknown gradient ''"),
-        ("--out=", "it is empty; give a path"),
+        ("--out=", "it is empty: give a path"),
     ],
 )
 def test_train_command_refuses_excessive_sizes_before_creating_files(
