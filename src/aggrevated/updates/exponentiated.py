@@ -137,10 +137,10 @@ class ExponentiatedUpdate:
         generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
         data = newest if self.eta else self.aggregation.data
-        before = parameters_to_vector(policy.parameters()).detach()
+        theta = parameters_to_vector(policy.parameters()).detach()
         self._project(policy, data, tau, generator)
-        displacement = parameters_to_vector(policy.parameters()).detach() - before
-        vector_to_parameters(before, policy.parameters())
+        displacement = parameters_to_vector(policy.parameters()).detach() - theta
+        vector_to_parameters(theta, policy.parameters())
         kl, halvings = take_safe_step(policy, measured.trajectories, displacement, self.max_kl)
         if halvings == MAX_HALVINGS:  # Adam's moments may be NaN
             self._adam = None
@@ -237,14 +237,14 @@ class ExponentiatedUpdate:
         max_lengths = lengths[minibatches].max(dim=1).values.tolist()
         for step, (rows, length) in enumerate(zip(minibatches, max_lengths, strict=True)):
             part = target.take(rows, length)
-            legal_part = truncate_steps(legal, rows, length) if legal.shape[2] else None
-            arguments = truncate_steps(inputs, rows, length), truncate_steps(mask, rows, length), legal_part
+            minibatch_legal = truncate_steps(legal, rows, length) if legal.shape[2] else None
+            arguments = truncate_steps(inputs, rows, length), truncate_steps(mask, rows, length), minibatch_legal
             with dropout(self.aggregation.seen * self.steps + step):
                 distance = part.compute_distance(policy.distribution(*arguments))
                 auxiliary = None
                 if not policy.memoryless:  # the minibatches of memoryless policies are single steps
-                    costs_part = None if costs is None else truncate_steps(costs, rows, length)
-                    auxiliary = policy.auxiliary_loss(*arguments, costs_part)
+                    minibatch_costs = None if costs is None else truncate_steps(costs, rows, length)
+                    auxiliary = policy.auxiliary_loss(*arguments, minibatch_costs)
             adam.zero_grad()
             total = (distance * part.weight).sum()
             value = (total if auxiliary is None else total + auxiliary) / part.weight.sum().clamp(min=1e-9)
@@ -313,13 +313,13 @@ MOMENT_PREFIX = "adam."
 
 def flatten_moments(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
     """Return Adam's moments of all weights by their names in a checkpoint."""
-    return {f"{MOMENT_PREFIX}{i}.{name}": w.clone() for i, named in moments.items() for name, w in named.items()}
+    return {f"{MOMENT_PREFIX}{i}.{name}": w.clone() for i, tensors in moments.items() for name, w in tensors.items()}
 
 
-def unflatten_moments(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+def unflatten_moments(tensors: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
     """Return Adam's moments by the number of the weight, the inverse of `flatten_moments`."""
     moments: dict[int, dict[str, Tensor]] = {}
-    for key, w in named.items():
+    for key, w in tensors.items():
         i, name = key.removeprefix(MOMENT_PREFIX).split(".")
         moments.setdefault(int(i), {})[name] = w.clone()
     return moments

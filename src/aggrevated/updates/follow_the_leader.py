@@ -65,10 +65,10 @@ class FollowTheLeaderUpdate:
         value, gradient = compute_loss_and_gradient(policy, loss, measured, costs)
         generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
-        before = parameters_to_vector(policy.parameters()).detach()
+        theta = parameters_to_vector(policy.parameters()).detach()
         self._fit(policy, loss, generator)
-        displacement = parameters_to_vector(policy.parameters()).detach() - before
-        vector_to_parameters(before, policy.parameters())
+        displacement = parameters_to_vector(policy.parameters()).detach() - theta
+        vector_to_parameters(theta, policy.parameters())
         kl, halvings = take_safe_step(policy, measured, displacement, self.max_kl)
         return UpdateResult(value, compute_gradient_norm(gradient), kl, halvings)
 

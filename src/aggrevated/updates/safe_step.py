@@ -36,9 +36,9 @@ def take_safe_step(
         The mean KL of the step, and the number of halvings.
     """
     theta = parameters_to_vector(policy.parameters())
-    before = compute_policy_distribution(policy, trajectories)
+    old_distribution = compute_policy_distribution(policy, trajectories)
     for halvings in range(MAX_HALVINGS):
-        kl = set_parameters_and_measure_kl(theta + displacement / 2**halvings, policy, before, trajectories)
+        kl = set_parameters_and_measure_kl(theta + displacement / 2**halvings, policy, old_distribution, trajectories)
         if kl <= max_kl:
             return kl, halvings
     vector_to_parameters(theta, policy.parameters())
@@ -57,12 +57,12 @@ def search_step_to_kl(
     if not displacement.any():
         return 0.0, 1.0
     theta = parameters_to_vector(policy.parameters())
-    before = compute_policy_distribution(policy, trajectories)
+    old_distribution = compute_policy_distribution(policy, trajectories)
     lower = 0.0
     scale = 1.0
     upper = MAX_STEP_FACTOR
     for _ in range(MAX_TRIES):
-        kl = set_parameters_and_measure_kl(theta + scale * displacement, policy, before, trajectories)
+        kl = set_parameters_and_measure_kl(theta + scale * displacement, policy, old_distribution, trajectories)
         if target / KL_TOLERANCE_FACTOR <= kl <= target * KL_TOLERANCE_FACTOR:
             return kl, scale
         lower, upper = (scale, upper) if kl < target else (lower, scale)
@@ -71,15 +71,15 @@ def search_step_to_kl(
     if not lower:
         vector_to_parameters(theta, policy.parameters())
         return 0.0, 0.0
-    return set_parameters_and_measure_kl(theta + lower * displacement, policy, before, trajectories), lower
+    return set_parameters_and_measure_kl(theta + lower * displacement, policy, old_distribution, trajectories), lower
 
 
 def set_parameters_and_measure_kl(
-    theta: Tensor, policy: Policy, before: Distribution, trajectories: Trajectories
+    theta: Tensor, policy: Policy, old_distribution: Distribution, trajectories: Trajectories
 ) -> float:
-    """Set the policy's parameters to θ, and return its mean KL from `before`; NaN if θ is not finite."""
+    """Set the policy's parameters to θ, and return its mean KL from `old_distribution`; NaN if θ is not finite."""
     vector_to_parameters(theta, policy.parameters())
-    return float(compute_mean_kl(before, policy, trajectories)) if is_all_finite(theta) else math.nan
+    return float(compute_mean_kl(old_distribution, policy, trajectories)) if is_all_finite(theta) else math.nan
 
 
 def is_all_finite(x: Tensor) -> bool:

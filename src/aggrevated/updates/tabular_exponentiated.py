@@ -30,16 +30,16 @@ def apply_base_policies_step(log_odds: Array, q_taken: Array, q_other: Array, et
     node separately equals it up to terms of order η².
     """
     # log-probabilities
-    taken = -np.logaddexp(0.0, -log_odds)
-    other = -np.logaddexp(0.0, log_odds)
-    mean = np.exp(taken) * q_taken + np.exp(other) * q_other
+    log_p_taken = -np.logaddexp(0.0, -log_odds)
+    log_p_other = -np.logaddexp(0.0, log_odds)
+    mean = np.exp(log_p_taken) * q_taken + np.exp(log_p_other) * q_other
     log_odds = np.empty_like(log_odds)
     below = np.zeros(mean.shape[:-1])
     inside = np.zeros(mean.shape[:-1])
     for level in range(mean.shape[-1] - 1, -1, -1):
-        log_taken = taken[..., level] - eta * q_taken[..., level] + inside  # log-weights of both sides
-        log_other = other[..., level] - eta * (q_other[..., level] + below)
-        log_odds[..., level] = log_taken - log_other
-        inside = np.logaddexp(log_taken, log_other)
+        log_weight_taken = log_p_taken[..., level] - eta * q_taken[..., level] + inside  # log-weights of both sides
+        log_weight_other = log_p_other[..., level] - eta * (q_other[..., level] + below)
+        log_odds[..., level] = log_weight_taken - log_weight_other
+        inside = np.logaddexp(log_weight_taken, log_weight_other)
         below = below + mean[..., level]
     return log_odds

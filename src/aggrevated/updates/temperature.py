@@ -48,12 +48,12 @@ class TemperatureSchedule:
         """Return τ, lowered as needed; `newest` is data collected with `policy`."""
         if not self.max_target_cost:
             return tau
-        now = compute_policy_distribution(policy, newest.trajectories)
-        assert isinstance(now, Categorical)
+        current = compute_policy_distribution(policy, newest.trajectories)
+        assert isinstance(current, Categorical)
         scaled_cost, known, weight = map(torch.from_numpy, compute_action_costs(newest, policy.head.outputs))
         cost = torch.from_numpy(compute_action_costs(newest, policy.head.outputs, scaled=False)[0])
         self.worst_policy_cost = max(
-            self.worst_policy_cost, compute_expected_cost_per_episode(now.probs, cost, known, weight)
+            self.worst_policy_cost, compute_expected_cost_per_episode(current.probs, cost, known, weight)
         )
         while self.factor > MIN_FACTOR and self.worst_policy_cost > 0:  # 0: all costs so far are 0
             target = torch.where(known, -scaled_cost / (tau * self.factor), -torch.inf).softmax(-1)
@@ -92,8 +92,8 @@ class PlateauDetector:
 
     def is_triggered(self) -> bool:
         """Return whether the fit is on a plateau: the excess is large, and hardly lower than before."""
-        before = np.mean(self.excess[:PLATEAU_WINDOW] or 0.0)
-        now = np.mean(self.excess[PLATEAU_WINDOW:] or 0.0)
+        older_excess = np.mean(self.excess[:PLATEAU_WINDOW] or 0.0)
+        newest_excess = np.mean(self.excess[PLATEAU_WINDOW:] or 0.0)
         return len(self.excess) == 2 * PLATEAU_WINDOW and bool(
-            now > MIN_PLATEAU_EXCESS and now > MIN_PLATEAU_RATIO * before
+            newest_excess > MIN_PLATEAU_EXCESS and newest_excess > MIN_PLATEAU_RATIO * older_excess
         )
