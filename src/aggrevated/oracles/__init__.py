@@ -77,8 +77,8 @@ class CostToGo:
     @property
     def arrays(self) -> dict[str, Array]:
         """Return the arrays that are not None, by name."""
-        named = {"values": self.values, "weight": self.weight, "expert_actions": self.expert_actions}
-        return {name: array for name, array in named.items() if array is not None}
+        arrays = {"values": self.values, "weight": self.weight, "expert_actions": self.expert_actions}
+        return {name: array for name, array in arrays.items() if array is not None}
 
 
 class Oracle(Protocol):

@@ -76,7 +76,7 @@ def min_cost(values: Array, legal: Array) -> Array:
 
 def leave_one_out_mean(values: Array, mask: Array) -> Array:
     """Return the mean of `values` [K, T] at time t over the other running trajectories; 0 without any."""
-    others = mask.sum(axis=0) - mask
+    n_others = mask.sum(axis=0) - mask
     total = (values * mask).sum(axis=0) - values * mask
-    mean: Array = np.divide(total, others, out=np.zeros_like(values), where=others > 0)
+    mean: Array = np.divide(total, n_others, out=np.zeros_like(values), where=n_others > 0)
     return mean

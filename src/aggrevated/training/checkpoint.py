@@ -65,12 +65,12 @@ class Checkpoint:
     Args:
         n: The iteration.
         content: The content.
-        before: The content of the older intact checkpoints, the oldest first.
+        older_contents: The content of the older intact checkpoints, the oldest first.
     """
 
     n: int
     content: JsonDict
-    before: Sequence[JsonDict]
+    older_contents: Sequence[JsonDict]
 
     def restore_lines(self, lines: list[JsonDict], path: Path, warn: Callable[[str], None]) -> list[JsonDict]:
         """Return the lines of metrics.jsonl up to this iteration.
@@ -87,7 +87,9 @@ class Checkpoint:
         if restored and restored[-1]["iteration"] == self.n:
             self._check_lines_match(restored, path)
             return restored
-        for line in chain.from_iterable(content["metrics"]["lines"] for content in (*self.before, self.content)):
+        for line in chain.from_iterable(
+            content["metrics"]["lines"] for content in (*self.older_contents, self.content)
+        ):
             if line["iteration"] > (restored[-1]["iteration"] if restored else 0):
                 restored.append(line)
         lost = self.n - len(restored)
@@ -161,9 +163,9 @@ def restore_checkpoint(
         intact.append((tensors if not intact else {}, content))
     if not intact:
         return None
-    (tensors, content), *before = intact
+    (tensors, content), *older_checkpoints = intact
     load_state(learner, oracle, tensors, content["learner"])
-    return Checkpoint(learner.n, content, [older for _, older in reversed(before)])
+    return Checkpoint(learner.n, content, [older for _, older in reversed(older_checkpoints)])
 
 
 def quarantine(path: Path) -> None:

@@ -104,8 +104,8 @@ def compute_mistake_stats(policy: Policy, trajectories: Trajectories, cost_to_go
     pi = compute_action_probabilities(policy, trajectories)
     if cost_to_go.has_all_actions:
         return measure_mistakes_from_all_actions(pi, values, trajectories.action_mask, queried)
-    taken = None if pi is None else np.take_along_axis(pi, trajectories.actions[..., None], axis=2)[queried, 0]
-    return measure_mistakes_from_taken_actions(taken, values[queried])
+    p_taken = None if pi is None else np.take_along_axis(pi, trajectories.actions[..., None], axis=2)[queried, 0]
+    return measure_mistakes_from_taken_actions(p_taken, values[queried])
 
 
 @torch.no_grad()

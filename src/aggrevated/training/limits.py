@@ -20,7 +20,7 @@ def count_spent(by: Learner | Metrics) -> dict[str, int]:
 
 def count_since(learner: Learner, before: Mapping[str, int]) -> dict[str, int]:
     """Return what was spent since `before`, by the names of the limits."""
-    return {name: now - before[name] for name, now in count_spent(learner).items()}
+    return {name: count - before[name] for name, count in count_spent(learner).items()}
 
 
 def find_exhausted_limit(loop: LoopSettings, n: int, spent: Mapping[str, int], cost: Mapping[str, int]) -> str:

@@ -106,12 +106,12 @@ def format_rerun_command(config: Config) -> str:
     if "expert" in settings:
         settings["expert"] = strip_paths(settings["expert"])
     if task is None:
-        words = [repr(config.task.name), f"expert={get_expert_display_name(config)}", f"method={config.method!r}"]
-        words += [f"{name}={value!r}" for name, value in settings.items() if name != "expert"]
-        return f"aggrevated.train({', '.join(words)})"
-    words = [f"aggrevated train {shlex.quote(config.task.name)}"]
-    words += [] if config.method == "aggrevated" else [f"--method {config.method}"]
-    return " ".join([*words, *(format_option(name, value) for name, value in settings.items())])
+        arguments = [repr(config.task.name), f"expert={get_expert_display_name(config)}", f"method={config.method!r}"]
+        arguments += [f"{name}={value!r}" for name, value in settings.items() if name != "expert"]
+        return f"aggrevated.train({', '.join(arguments)})"
+    arguments = [f"aggrevated train {shlex.quote(config.task.name)}"]
+    arguments += [] if config.method == "aggrevated" else [f"--method {config.method}"]
+    return " ".join([*arguments, *(format_option(name, value) for name, value in settings.items())])
 
 
 def find_named_task(config: Config) -> Task | None:

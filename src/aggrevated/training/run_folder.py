@@ -139,12 +139,12 @@ class Run:
         start = "" if config.start.name == default_start else f", {config.start.name} start"
         default_oracles = (task.oracle, *config.method_spec.oracles[:1])
         oracle = "" if config.oracle.name in default_oracles or not task.oracle else f", {config.oracle.name}"
-        then = (
+        rl_part = (
             ""
             if config.reinforcement.name == config.method_spec.reinforcement
             else f", then {config.reinforcement.name}"
         )
-        return f"{config.method_spec.title}, {config.update.name}{policy}{start}{oracle}{then}{config.problem.label}"
+        return f"{config.method_spec.title}, {config.update.name}{policy}{start}{oracle}{rl_part}{config.problem.label}"
 
     def metrics(self) -> list[Metrics]:
         """Return the metrics of all iterations so far; a last line that was written in part is left out."""

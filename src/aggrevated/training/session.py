@@ -88,8 +88,8 @@ class TrainingSession:
         n = self.inputs.learner.n
         loop = self.run.config.loop
         elapsed = time.perf_counter() - self.checkpointed_at
-        much_work = elapsed > max(MIN_CHECKPOINT_INTERVAL, CHECKPOINT_COST_RATIO * self.checkpoint_seconds)
-        return n - self.checkpointed_iteration >= loop.checkpoint_every or bool(self.ended_by) or much_work
+        is_interval_over = elapsed > max(MIN_CHECKPOINT_INTERVAL, CHECKPOINT_COST_RATIO * self.checkpoint_seconds)
+        return n - self.checkpointed_iteration >= loop.checkpoint_every or bool(self.ended_by) or is_interval_over
 
     def save_checkpoint_if_new(self) -> None:
         """Save a checkpoint unless this iteration is saved already."""

@@ -178,7 +178,7 @@ class Trainer:
         )  # fmt: skip
         with ChecksummedJournal(run.folder / METRICS, session.last_checksum) as journal:
             while not session.ended_by:
-                before = limits.count_spent(learner)
+                counts_before = limits.count_spent(learner)
                 iteration = next(iterations)
                 seconds = time.perf_counter() - started
                 metrics = make_metrics(iteration, learner, seconds, time.process_time() - cpu_started)
@@ -186,7 +186,7 @@ class Trainer:
                 if learner.n % loop.validate_every == 0:
                     metrics = replace(metrics, more=inputs.problem.monitor(learner.policy))
                 session.counters.add(metrics)
-                session.cost = limits.count_since(learner, before)
+                session.cost = limits.count_since(learner, counts_before)
                 journal.append(metrics.to_dict())
                 session.last_checksum = journal.checksum
                 session.unsaved_metrics.append(metrics.to_dict())
@@ -345,7 +345,7 @@ def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_sec
     returns = asdict(iteration)
     n = returns.pop("n")
     step = returns.pop("step")
-    known = {**returns, **step, **checkpoint.get_learner_counts(learner)}
+    fields = {**returns, **step, **checkpoint.get_learner_counts(learner)}
     return Metrics(
-        iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), stalled_reason=""
+        iteration=n, **fields, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), stalled_reason=""
     )

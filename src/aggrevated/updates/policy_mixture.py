@@ -92,7 +92,7 @@ class MixtureUpdate:
         if not isinstance(policy, MixturePolicy):
             raise UsageError("this update needs a MixturePolicy; wrap the policy in one")
         with torch.no_grad():
-            before = compute_policy_distribution(policy, trajectories)
+            old_distribution = compute_policy_distribution(policy, trajectories)
             value = loss(policy, trajectories, cost_to_go).item()
         n = int(policy.learned) + 1
         policy.renew(self.shares(n, self.beta))
@@ -102,7 +102,7 @@ class MixtureUpdate:
         )
         step = fit(policy.newest, loss, trajectories, cost_to_go)
         with torch.no_grad():
-            kl = compute_kl(before, compute_policy_distribution(policy, trajectories))
+            kl = compute_kl(old_distribution, compute_policy_distribution(policy, trajectories))
             mean_kl = float(kl[torch.from_numpy(trajectories.mask)].mean())
         return UpdateResult(value, step.gradient_norm, mean_kl, step.step_halvings)
 
