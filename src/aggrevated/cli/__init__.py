@@ -37,22 +37,22 @@ class Command(Protocol):
     def run(self) -> None: ...
 
 
-def discover_commands(wanted: str | None) -> dict[str, type[Command]]:
+def discover_commands(requested: str | None) -> dict[str, type[Command]]:
     """Return the commands by name: the builtin ones, and those of installed packages.
 
-    If `wanted` is a command, no package but its own is imported. Otherwise the result is for an overview, in which a
+    If `requested` is a command, no package but its own is imported. Otherwise the result is for an overview, in which a
     command that cannot be imported is described by the reason.
     """
     modules = [import_module(name) for name in list_modules("aggrevated.cli.commands")]
     values = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    found = {value.command: value for value in values if hasattr(value, "command")}
-    offered = {name: point for name, point in find_entry_points(GROUP).items() if name not in found}
-    if wanted in offered:
-        found[wanted] = load_entry_point(offered[wanted])
-    elif wanted not in found:
-        check_package_installed(wanted, "command")
-        found |= {name: load_or_describe(point) for name, point in offered.items()}
-    return {name: found[name] for name in dict.fromkeys([*COMMANDS_LISTED_FIRST, *sorted(found)])}
+    commands = {value.command: value for value in values if hasattr(value, "command")}
+    entry_points = {name: point for name, point in find_entry_points(GROUP).items() if name not in commands}
+    if requested in entry_points:
+        commands[requested] = load_entry_point(entry_points[requested])
+    elif requested not in commands:
+        check_package_installed(requested, "command")
+        commands |= {name: load_or_describe(point) for name, point in entry_points.items()}
+    return {name: commands[name] for name in dict.fromkeys([*COMMANDS_LISTED_FIRST, *sorted(commands)])}
 
 
 def load_or_describe(point: EntryPoint) -> type[Command]:
@@ -94,29 +94,31 @@ def parse_command(arguments: list[str]) -> Command:
         print(__version__)
         raise SystemExit(0)
     check_utf8(arguments)
-    known = discover_commands(arguments[0] if arguments else None)
-    overview = not set(arguments) & set(known)  # the overview shows one line per command
+    commands = discover_commands(arguments[0] if arguments else None)
+    overview = not set(arguments) & set(commands)  # the overview shows one line per command
 
     def describe(command: type) -> str:
         text = inspect.getdoc(command) or ""
         return text.splitlines()[0] if overview else text
 
-    chosen: Any = known.get(arguments[0]) if arguments else None
+    chosen: Any = commands.get(arguments[0]) if arguments else None
     if hasattr(chosen, "specialize"):  # its options depend on the arguments
-        known[arguments[0]], arguments = chosen.specialize(arguments)
-    arguments = ["--help" if word == HELP_ALL else word for word in arguments]
-    named = [Annotated[cls, tyro.conf.subcommand(name, description=describe(cls))] for name, cls in known.items()]
-    one_of_them: Any = Union[tuple(named)]  # noqa: UP007 - they are not known before the program runs
+        commands[arguments[0]], arguments = chosen.specialize(arguments)
+    arguments = ["--help" if argument == HELP_ALL else argument for argument in arguments]
+    subcommands = [
+        Annotated[cls, tyro.conf.subcommand(name, description=describe(cls))] for name, cls in commands.items()
+    ]
+    any_command: Any = Union[tuple(subcommands)]  # noqa: UP007 - they are not known before the program runs
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
-    command: Command = tyro.cli(one_of_them, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)
+    command: Command = tyro.cli(any_command, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)
     return command
 
 
 def check_utf8(arguments: list[str]) -> None:
     """Raise a `UsageError` for the first argument that is not UTF-8, which files and output could not name."""
-    for position, word in enumerate(arguments, 1):
-        if any("\ud800" <= letter <= "\udfff" for letter in word):
-            raise UsageError(f"argument {position}, {word!r}, is not UTF-8: use another name")
+    for position, argument in enumerate(arguments, 1):
+        if any("\ud800" <= letter <= "\udfff" for letter in argument):
+            raise UsageError(f"argument {position}, {argument!r}, is not UTF-8: use another name")
 
 
 class Terminated(KeyboardInterrupt):

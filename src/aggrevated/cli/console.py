@@ -68,13 +68,13 @@ def print_note(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
-def print_dict(facts: JsonDict, as_json: bool) -> None:
+def print_dict(content: JsonDict, as_json: bool) -> None:
     """Print a dictionary as JSON, or one line per entry."""
     if as_json:
-        print(json.dumps(facts, ensure_ascii=False))
+        print(json.dumps(content, ensure_ascii=False))
         return
-    width = max(map(len, facts))
-    for name, value in facts.items():
+    width = max(map(len, content))
+    for name, value in content.items():
         print(f"{name.replace('_', ' '):<{width}}  {format_value(value)}")
 
 
@@ -109,16 +109,16 @@ def print_result(trials: Sequence[JsonRecord], folder: Path, as_json: bool) -> N
         and name not in ("seed", "budget", "queries", "episodes")
         and (name != "iterations" or len({result[name] for result in results}) > 1)
     }
-    kinds = {
+    breakdowns = {
         name: summarize_trials([result[name] for result in results]) for name in UAS_BREAKDOWNS if name in results[0]
     }
-    facts = results[0] | means | kinds | {"run_folder": str(folder)}
-    facts.pop("weights_sha256", None)
-    facts.pop("note", None)  # one trial's
+    summary = results[0] | means | breakdowns | {"run_folder": str(folder)}
+    summary.pop("weights_sha256", None)
+    summary.pop("note", None)  # one trial's
     if as_json:
-        facts["weights_sha256"] = [result["weights_sha256"] for result in results]
-        facts["trials"] = results
-    print_dict(facts, as_json)
+        summary["weights_sha256"] = [result["weights_sha256"] for result in results]
+        summary["trials"] = results
+    print_dict(summary, as_json)
 
 
 UAS_BREAKDOWNS = ("by_symbol", "by_arc_length")
@@ -131,14 +131,14 @@ def summarize_trials(trials: Sequence[dict[str, JsonDict]]) -> dict[str, JsonDic
 
 def mean(numbers: Sequence[float | None]) -> float | None:
     """Return the mean; None if a number is None."""
-    known = [number for number in numbers if number is not None]
-    return sum(known) / len(known) if len(known) == len(numbers) else None
+    measured = [number for number in numbers if number is not None]
+    return sum(measured) / len(measured) if len(measured) == len(numbers) else None
 
 
-def print_table(table: Table, as_json: bool, facts: JsonDict | None = None) -> None:
+def print_table(table: Table, as_json: bool, content: JsonDict | None = None) -> None:
     """Print the table and its closing line; as JSON its rows, or the facts if given."""
     if as_json:
-        print(json.dumps(facts or list(table.rows), ensure_ascii=False))
+        print(json.dumps(content or list(table.rows), ensure_ascii=False))
         return
     if table.columns:
         from rich.console import Console

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from aggrevated.engines import Engine
 
 
-def parse_path(words: list[str]) -> Path:
+def parse_path(arguments: list[str]) -> Path:
     """Return the path; raise a `ValueError` if it is empty."""
-    if not words[0]:
+    if not arguments[0]:
         raise ValueError("it is empty: give a path")
-    return Path(words[0])
+    return Path(arguments[0])
 
 
-def parse_new_path(words: list[str]) -> Path:
+def parse_new_path(arguments: list[str]) -> Path:
     """Return the path of a new file; raise a `ValueError` if it has no file name."""
-    path = parse_path(words)
+    path = parse_path(arguments)
     if path.name in ("", ".."):
-        raise ValueError(f"{words[0]} has no file name: give the path of a file")
+        raise ValueError(f"{arguments[0]} has no file name: give the path of a file")
     return path
 
 
@@ -135,27 +135,27 @@ def make_option_group(slot: str, *components: Settings) -> type:
     options = {
         name: make_option(component, name) for component in reversed(components) for name in component.to_values()
     }
-    made = make_dataclass(f"{slot.capitalize()}Options", list(options.values()), frozen=True)
+    group = make_dataclass(f"{slot.capitalize()}Options", list(options.values()), frozen=True)
     lines = [
         f"{one.name}: {get_docstring_summary(one)}" if one.name not in ("", slot) else get_docstring_summary(one)
         for one in components
     ]
-    made.__doc__ = " ".join(lines)
-    return made
+    group.__doc__ = " ".join(lines)
+    return group
 
 
 def make_option(component: Settings, name: str) -> tuple[str, Any, Any]:
     """Return the field of one setting for `make_dataclass`."""
     kind = get_type_hints(type(component))[name]
     default = getattr(component, name)
-    words = get_declared_settings(type(component))[name].metadata["words"]
+    help_text = get_declared_settings(type(component))[name].metadata["words"]
     described = arg(
-        help=words,
+        help=help_text,
         metavar=METAVARS[get_origin(kind) or kind],
         help_behavior_hint=f"(default: {format_default(default)})",
     )
     if kind is bool:
-        text = f"Switch off: {words[0].lower()}{words[1:]}" if default else words
+        text = f"Switch off: {help_text[0].lower()}{help_text[1:]}" if default else help_text
         return name, Annotated[bool, arg(help=text, help_behavior_hint="")], field(default=default)
     return name, Annotated[kind | None, described], field(default=None)
 
@@ -183,9 +183,11 @@ def get_explicit_settings(command: object, components: Mapping[str, Settings]) -
 def specialize_command(command: type[T], groups: Mapping[str, type], **attributes: object) -> type[T]:
     """Return the command with these groups of options besides its own, and with these class attributes."""
     groups_as_fields = [(slot, options, field(default_factory=options)) for slot, options in groups.items()]
-    made = make_dataclass(command.__name__, groups_as_fields, bases=(command,), frozen=True, namespace=attributes)
-    made.__doc__ = getdoc(command)
-    return made
+    specialized = make_dataclass(
+        command.__name__, groups_as_fields, bases=(command,), frozen=True, namespace=attributes
+    )
+    specialized.__doc__ = getdoc(command)
+    return specialized
 
 
 HELP_ALL = "--help-all"
@@ -206,20 +208,20 @@ def specialize_help(
 def hide_options(command: type[T], visible: Container[str]) -> type[T]:
     """Return the command whose help lists the visible options only, in its groups, too."""
     hidden: list[tuple[str, Any, Any]] = []
-    kinds = get_type_hints(command, include_extras=True)
-    for one in fields(command):  # type: ignore[arg-type]
-        if is_dataclass(kinds[one.name]):
-            group = hide_options(kinds[one.name], visible)
-            hidden.append((one.name, group, field(default_factory=group)))
-        elif one.name not in visible:
-            suppressed = Suppress[kinds[one.name]]  # type: ignore[valid-type, name-defined]
-            hidden.append((one.name, suppressed, field(default=one.default)))
+    types = get_type_hints(command, include_extras=True)
+    for option in fields(command):  # type: ignore[arg-type]
+        if is_dataclass(types[option.name]):
+            group = hide_options(types[option.name], visible)
+            hidden.append((option.name, group, field(default_factory=group)))
+        elif option.name not in visible:
+            suppressed = Suppress[types[option.name]]  # type: ignore[valid-type, name-defined]
+            hidden.append((option.name, suppressed, field(default=option.default)))
     return make_dataclass(command.__name__, hidden, bases=(command,), frozen=True)
 
 
 def iter_unknown_options(arguments: Sequence[str], known: Container[str]) -> Iterator[str]:
     """Yield the names of the unknown options among the arguments, with underscores and without values."""
-    options = (word[2:] for word in arguments if word.startswith("--") and word != "--")
+    options = (argument[2:] for argument in arguments if argument.startswith("--") and argument != "--")
     names = (option.partition("=")[0].replace("-", "_") for option in options)
     return (name for name in names if name not in known and name.removeprefix("no_") not in known)
 
@@ -227,19 +229,19 @@ def iter_unknown_options(arguments: Sequence[str], known: Container[str]) -> Ite
 def list_option_values(name: str, arguments: Sequence[str]) -> list[str]:
     """Return all values of an option among the arguments."""
     values = []
-    for position, word in enumerate(arguments):
-        if word == to_flag(name) and position + 1 < len(arguments):
+    for position, argument in enumerate(arguments):
+        if argument == to_flag(name) and position + 1 < len(arguments):
             values.append(arguments[position + 1])
-        elif word.startswith(f"{to_flag(name)}="):
-            values.append(word.partition("=")[2])
+        elif argument.startswith(f"{to_flag(name)}="):
+            values.append(argument.partition("=")[2])
     return values
 
 
 def list_option_words(name: str, arguments: Sequence[str]) -> list[str]:
     """Return the words of the last value of an option; a list has several."""
-    last = max(position for position, word in enumerate(arguments) if word.partition("=")[0] == to_flag(name))
+    last = max(position for position, argument in enumerate(arguments) if argument.partition("=")[0] == to_flag(name))
     assigned = [arguments[last].partition("=")[2]] if "=" in arguments[last] else []
-    return assigned or [*takewhile(lambda word: not word.startswith("--"), arguments[last + 1 :])]
+    return assigned or [*takewhile(lambda argument: not argument.startswith("--"), arguments[last + 1 :])]
 
 
 def find_option_value(name: str, arguments: Sequence[str]) -> str | None:
@@ -254,16 +256,16 @@ def normalize_flags(arguments: Sequence[str], components: Iterable[Settings]) ->
     """
     values = [value for component in components for value in component.to_values().items()]
     defaults = {to_flag(name): value for name, value in values if isinstance(value, bool)}
-    words = [*arguments]
+    remaining = [*arguments]
     normalized = []
-    while words:
-        word = words.pop(0)
-        bare = word.replace("--no-", "--", 1)
+    while remaining:
+        argument = remaining.pop(0)
+        bare = argument.replace("--no-", "--", 1)
         if bare not in defaults:
-            normalized.append(word)
+            normalized.append(argument)
             continue
-        value = words.pop(0) == "True" if words and words[0] in ("True", "False") else True
+        value = remaining.pop(0) == "True" if remaining and remaining[0] in ("True", "False") else True
         default = defaults[bare]
-        if (value if word == bare else not value) != default:
+        if (value if argument == bare else not value) != default:
             normalized.append(f"--no-{bare[2:]}" if default else bare)
     return normalized

@@ -72,11 +72,11 @@ def show_progress(run: Run) -> Iterator[Callable[[Metrics], None]]:
         def show(metrics: Metrics) -> None:
             current = f"{metrics.current_return:.{problem.digits}f}"
             best = f"{metrics.best_return:.{problem.digits}f}"
-            when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
+            interval = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             at = f"iteration {metrics.iteration}, " if loop.limits else ""
             progress.report(
                 compute_progress(run, metrics),
-                f"{at}validation {problem.metric_name} {current}, best {best}{when}, {metrics.seconds:.1f} s",
+                f"{at}validation {problem.metric_name} {current}, best {best}{interval}, {metrics.seconds:.1f} s",
             )
 
         yield show
@@ -109,11 +109,11 @@ def run_in_parallel(
         for run in runs
     ]
     has_limits = any(run.config.loop.limits for run in runs)
-    known = dict[Path, tuple[int, int]]()
+    cache = dict[Path, tuple[int, int]]()
     with Progress("% of each run" if has_limits else "iterations", sum(map(compute_progress_total, runs))) as progress:
 
         def show(ended: int) -> None:
-            done = sum(read_progress(run, known) for run in runs)
+            done = sum(read_progress(run, cache) for run in runs)
             progress.report(done, f"{ended} of {len(runs)} runs ended", last=ended == len(runs))
 
         outcomes = engine.map(run_job, None, jobs, show)
@@ -176,17 +176,17 @@ def compute_progress(run: Run, line: Metrics) -> int:
     return int(100 * compute_fraction_done(loop, line)) if loop.limits else line.iteration
 
 
-def read_progress(run: Run, known: dict[Path, tuple[int, int]]) -> int:
-    """Return how far a run is by its folder. `known` caches (file size, progress) by folder."""
+def read_progress(run: Run, cache: dict[Path, tuple[int, int]]) -> int:
+    """Return how far a run is by its folder. `cache` caches (file size, progress) by folder."""
     if not run.config.loop.limits:
         return count_metrics_lines(run.folder)
     ended = (run.folder / RESULT).is_file()
     path = run.folder / METRICS
     size = -1 if ended else path.stat().st_size if path.is_file() else 0
-    if known.get(run.folder, (0, 0))[0] != size:
+    if cache.get(run.folder, (0, 0))[0] != size:
         lines = run.metrics() if path.is_file() else []
-        known[run.folder] = size, 100 if run.result() is not None else compute_progress(run, lines[-1]) if lines else 0
-    return known.get(run.folder, (0, 0))[1]
+        cache[run.folder] = size, 100 if run.result() is not None else compute_progress(run, lines[-1]) if lines else 0
+    return cache.get(run.folder, (0, 0))[1]
 
 
 def count_metrics_lines(folder: Path) -> int:

@@ -146,15 +146,17 @@ class Config:
 
     def _check_feedback(self) -> None:
         """Check that the oracle returns what the loss needs, and the loss what the update needs."""
-        then = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
-        returns = f"the oracle {self.oracle.name}{then} returns only {self.oracle_feedback.value}"
+        suffix = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
+        returns = f"the oracle {self.oracle.name}{suffix} returns only {self.oracle_feedback.value}"
         if self.loss_feedback is None:
-            needed = " or ".join(what.value for what in self.loss.accepts)
-            raise UsageError(f"the gradient {self.loss.name} needs {needed}, but {returns}; choose another --gradient")
+            accepted = " or ".join(feedback.value for feedback in self.loss.accepts)
+            raise UsageError(
+                f"the gradient {self.loss.name} needs {accepted}, but {returns}; choose another --gradient"
+            )
         if self.loss_feedback not in self.update.accepts:
-            needed = " or ".join(what.value for what in Feedback if what in self.update.accepts)
+            accepted = " or ".join(feedback.value for feedback in Feedback if feedback in self.update.accepts)
             has = f"has only {self.loss_feedback.value}"
-            raise UsageError(f"the update {self.update.name} needs {needed}, but {has}; choose another --update")
+            raise UsageError(f"the update {self.update.name} needs {accepted}, but {has}; choose another --update")
 
     def _check_implied_settings(self) -> None:
         """Check that the settings that one component implies hold in the others."""

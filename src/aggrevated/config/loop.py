@@ -124,8 +124,8 @@ class LoopSettings(Settings):
                 and name != ALPHA_SCHEDULES[self.alpha_schedule][1]
             ):
                 owners = " or ".join(schedule for schedule, (_, shape) in ALPHA_SCHEDULES.items() if shape == name)
-                unused = f"{to_flag(name)} has no effect on --alpha-schedule {self.alpha_schedule}"
-                raise UnusedSettingError(f"{unused}: it belongs to {owners}; choose that, or leave it out", name)
+                message = f"{to_flag(name)} has no effect on --alpha-schedule {self.alpha_schedule}"
+                raise UnusedSettingError(f"{message}: it belongs to {owners}; choose that, or leave it out", name)
 
     def fill_trajectory_count(self, steps: int, costs: Mapping[str, int] | None = None) -> Self:
         """Return the settings with K, if it is 0.
@@ -135,11 +135,11 @@ class LoopSettings(Settings):
             costs: The largest cost of a trajectory by the names of the limits, which should allow ten iterations.
         """
         default = min(max(TARGET_STEPS_PER_ITERATION // max(steps, 1), 5), 100)
-        allowed = (
+        max_counts = (
             limit // (MIN_ITERATIONS_PER_LIMIT * max((costs or {}).get(name, 1), 1))
             for name, limit in self.limits.items()
         )
-        return replace(self, trajectories=self.trajectories or max(1, min([default, *allowed])))
+        return replace(self, trajectories=self.trajectories or max(1, min([default, *max_counts])))
 
     def check(self, chosen: SelectedComponents) -> None:
         rule = f"a divisor of the {self.iterations} iterations"

@@ -44,15 +44,15 @@ OPTION_NAMES = {slot: "gradient" if slot == "loss" else slot for slot in REGISTR
 
 def list_component_names(task: Task, slot: str) -> list[str]:
     """Return the names of the components that a run of the task can choose from."""
-    own = [component.name for component in task.components if issubclass(component, REGISTRIES[slot].base)]
-    return own if own and slot == "policy" else REGISTRIES[slot].names(task.components)
+    task_names = [component.name for component in task.components if issubclass(component, REGISTRIES[slot].base)]
+    return task_names if task_names and slot == "policy" else REGISTRIES[slot].names(task.components)
 
 
 def find_component(task: Task, slot: str, name: str) -> type[Settings]:
     """Return the settings class of a component; raise a `UsageError` that lists all names."""
     check_known(name, OPTION_NAMES[slot], list_component_names(task, slot))
-    found: type[Settings] = REGISTRIES[slot].get(name, task.components)
-    return found
+    component: type[Settings] = REGISTRIES[slot].get(name, task.components)
+    return component
 
 
 def iter_components(task: Task, slot: str) -> Iterator[type[Settings]]:
@@ -71,9 +71,9 @@ def iter_heads() -> Iterator[type[HeadSettings]]:
 
 def select_head(actions: Space[Any]) -> type[HeadSettings]:
     """Return the head for an action space; raise a `UsageError` if there is none."""
-    for found in iter_heads():
-        if found.accepts(actions):
-            return found
+    for head in iter_heads():
+        if head.accepts(actions):
+            return head
     raise UsageError(
         f"no head supports actions of type {type(actions).__name__}{actions.shape or ''}: wrap the environment so that "
         "they are Discrete or a Box of one axis, or add a head"
@@ -198,10 +198,10 @@ def select_components(task: Task, method: str, explicit: Mapping[str, Any]) -> S
     task = replace(task, problem=apply_settings(task.problem, decisive))
     names, classes = choose_components(task, method, method_spec, explicit)
     presets = dict(method_spec.settings) | task.get_tuned_settings(names)
-    known = list_setting_names(task)
+    setting_names = list_setting_names(task)
     for name in presets:
-        if name not in known:
-            match = suggest_close_match(name, known)
+        if name not in setting_names:
+            match = suggest_close_match(name, setting_names)
             raise UsageError(
                 f"the task {task.name} or the method {method} sets {name!r}{match}, which is not a setting"
             )
@@ -288,25 +288,25 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
             f"{idle} the update {config.update.name}; choose another --update, or leave it out", name
         )
     owners_by_slot = [
-        (slot, one.name)
+        (slot, component.name)
         for slot in REGISTRIES
-        for one in iter_components(config.task, slot)
-        if name in get_declared_settings(one)
+        for component in iter_components(config.task, slot)
+        if name in get_declared_settings(component)
     ]
     for slot, option in OPTION_NAMES.items():
         allowed = config.method_spec.list_allowed_components(slot)
         owners = [owner for where, owner in owners_by_slot if where == slot and (not allowed or owner in allowed)]
         if owners:
-            now = f"the {option} {getattr(config, slot).name}"
-            of = f"it belongs to --{option} {' or '.join(owners)}"
-            raise UnusedSettingError(f"{idle} {now}: {of}; choose that, or leave it out", name)
+            current = f"the {option} {getattr(config, slot).name}"
+            advice = f"it belongs to --{option} {' or '.join(owners)}"
+            raise UnusedSettingError(f"{idle} {current}: {advice}; choose that, or leave it out", name)
     if owners_by_slot:
         raise UnusedSettingError(f"{idle} the method {config.method}; choose another --method, or leave it out", name)
     if any(name in get_declared_settings(head) for head in iter_heads()):
         kind = "a finite set" if config.has_discrete_actions else "vectors"
-        of = f"{config.task.name}, whose actions are {kind}"
-        raise UnusedSettingError(f"{idle} {of}; choose another task, or leave it out", name)
-    names = {one for task in iter_tasks() for one in list_setting_names(task)}
+        advice = f"{config.task.name}, whose actions are {kind}"
+        raise UnusedSettingError(f"{idle} {advice}; choose another task, or leave it out", name)
+    names = {component for task in iter_tasks() for component in list_setting_names(task)}
     if name in names:
         raise UnusedSettingError(f"{idle} {config.task.name}; choose another task, or leave it out", name)
     where = f"'aggrevated train {config.task.name} --help' shows those that there are"
@@ -328,11 +328,11 @@ def list_setting_names(task: Task) -> set[str]:
     )
 
 
-def config_from_dict(facts: JsonDict, source: object, task: Task | None = None, trust_code: bool = False) -> Config:
+def config_from_dict(content: JsonDict, source: object, task: Task | None = None, trust_code: bool = False) -> Config:
     """Return the config that `Config.to_dict` wrote, checked.
 
     Args:
-        facts: The dictionary.
+        content: The dictionary.
         source: What error messages call it, for example the path of the file.
         task: The task, if it has no name to be found by.
         trust_code: Import the Python code that the config names.
@@ -341,16 +341,16 @@ def config_from_dict(facts: JsonDict, source: object, task: Task | None = None, 
         DataError: The dictionary is of another version, or its settings are invalid.
     """
     written = {"version", "task", "method", "loop", "problem", "head", *REGISTRIES}
-    if facts.get("version") != __version__ or not isinstance(facts.get("task"), str) or set(facts) != written:
+    if content.get("version") != __version__ or not isinstance(content.get("task"), str) or set(content) != written:
         remedy = "start a new run with 'aggrevated train'"
         raise DataError(f"{source} is not a config of version {__version__}; {remedy}")
     try:
-        task = task or task_from_dict(facts["task"], facts["problem"], trust_code)
+        task = task or task_from_dict(content["task"], content["problem"], trust_code)
         slots = {"loop": LoopSettings(), "problem": task.problem} | dict.fromkeys(("head", *REGISTRIES))
         components: dict[str, Any] = {
-            slot: component_from_dict(task, slot, default, facts[slot]) for slot, default in slots.items()
+            slot: component_from_dict(task, slot, default, content[slot]) for slot, default in slots.items()
         }
-        config = Config(task, facts["method"], **components)
+        config = Config(task, content["method"], **components)
         find_method(config.method)
         config.validate()
     except (UsageError, TypeError, KeyError) as error:
@@ -366,14 +366,14 @@ def task_from_dict(name: str, problem: Any, trust_code: bool) -> Task:
     return task
 
 
-def component_from_dict(task: Task, slot: str, default: Settings | None, facts: JsonDict) -> Settings:
+def component_from_dict(task: Task, slot: str, default: Settings | None, content: JsonDict) -> Settings:
     """Return a component from its name and settings."""
-    if not isinstance(facts, dict) or "name" not in facts:
-        raise UsageError(f"{slot} is {facts!r}, which is not a component")
-    name = facts["name"]
+    if not isinstance(content, dict) or "name" not in content:
+        raise UsageError(f"{slot} is {content!r}, which is not a component")
+    name = content["name"]
     if default is None:
         default = (HEAD_REGISTRY.get(name) if slot == "head" else find_component(task, slot, name))()
-    settings = {key: value for key, value in facts.items() if key != "name"}
+    settings = {key: value for key, value in content.items() if key != "name"}
     if name != default.name or set(settings) != set(get_declared_settings(type(default))):
         raise UsageError(f"{name} has other settings")
     return apply_settings(default, settings)

@@ -66,7 +66,7 @@ def describe_loop(config: Config, problem: CustomProblem) -> str:
     """Return the length of the run in words."""
     loop = config.loop
     limits = " or ".join(
-        f"{value:,} {what}" for what, value in (("steps", loop.budget), ("queries", loop.queries)) if value
+        f"{value:,} {unit}" for unit, value in (("steps", loop.budget), ("queries", loop.queries)) if value
     )
     length = f"{loop.iterations} iterations" if loop.known_iterations else f"as many iterations as {limits} allow,"
     return (
@@ -81,8 +81,8 @@ def describe_loop(config: Config, problem: CustomProblem) -> str:
 def describe_cost(config: Config) -> str:
     """Return the largest cost of an iteration in the units of the limits; an empty text without limits."""
     costs = max_cost_per_iteration(config)
-    words = [f"{costs[name]:,} {LIMIT_UNITS[name]}" for name in config.loop.limits]
-    return f"an iteration takes at most {' and '.join(words)}" if words else ""
+    amounts = [f"{costs[name]:,} {LIMIT_UNITS[name]}" for name in config.loop.limits]
+    return f"an iteration takes at most {' and '.join(amounts)}" if amounts else ""
 
 
 def describe_expert_test_episodes(problem: CustomProblem) -> str:

@@ -77,18 +77,20 @@ class Doctor:
         config = fill_selection(self, self.task, self.selection)
         with Progress("doctor", 1) as bar:
 
-            def report_progress(done: int, total: int, what: str) -> None:
+            def report_progress(done: int, total: int, check: str) -> None:
                 bar.total = total
                 if bar.bar:
                     bar.bar.update(bar.task, total=total)
-                bar.report(done, what)
+                bar.report(done, check)
 
-            found = diagnose(config, self.episodes, config.loop.seed, self.seconds, report_progress)
-        page = write_report(found, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
+            diagnosis = diagnose(config, self.episodes, config.loop.seed, self.seconds, report_progress)
+        page = write_report(diagnosis, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
         print_note(f"page: {page}")
-        print(json.dumps(found.to_dict(), ensure_ascii=False) if self.json else "\n".join(report_lines(found)))
-        if self.strict and found.faults:
-            raise DataError(f"{len(found.faults)} of the checks found a fault; {found.faults[0].remedy or 'see above'}")
+        print(json.dumps(diagnosis.to_dict(), ensure_ascii=False) if self.json else "\n".join(report_lines(diagnosis)))
+        if self.strict and diagnosis.faults:
+            raise DataError(
+                f"{len(diagnosis.faults)} of the checks found a fault; {diagnosis.faults[0].remedy or 'see above'}"
+            )
 
 
 def to_folder_name(name: str) -> str:

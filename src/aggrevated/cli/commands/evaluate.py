@@ -34,7 +34,7 @@ class Evaluate:
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """Return the command with the options of the run among the arguments, and the arguments that it takes."""
-        folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
+        folders = [Path(argument) for argument in arguments[1:] if not argument.startswith("-")]
         if not folders:
             return cls, list(arguments)
         from aggrevated.cli.options import (
@@ -69,9 +69,9 @@ class Evaluate:
         print_result([evaluate_run(run, settings) for run in runs], self.run_folder, self.json)
 
 
-def find_folder_argument(words: Sequence[Path]) -> Path:
+def find_folder_argument(paths: Sequence[Path]) -> Path:
     """Return the first path that is a run folder; if none is, the first path."""
     from aggrevated.training.run_folder import GROUP_PATTERNS
 
-    folders = (path for path in words for name in (".", *GROUP_PATTERNS) if any(path.glob(f"{name}/config.json")))
-    return next(folders, words[0])
+    folders = (path for path in paths for name in (".", *GROUP_PATTERNS) if any(path.glob(f"{name}/config.json")))
+    return next(folders, paths[0])

@@ -42,28 +42,28 @@ class Export:
         from aggrevated.training.model_card import make_model_card, make_policy_metadata
         from aggrevated.training.run_folder import list_runs
 
-        wanted = {name: getattr(self, name) for name in FILE_SUFFIXES}
+        paths = {name: getattr(self, name) for name in FILE_SUFFIXES}
         for name, ending in FILE_SUFFIXES.items():
-            path = wanted[name]
+            path = paths[name]
             check_setting(path is None or path.suffix == ending, name, path, f"a file name that ends in {ending}")
         runs = list_runs(self.run_folder, self.trust_code)
         run = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.load_partial_result().best_return)
-        if not any(wanted.values()):
-            wanted |= {"out": run.folder / "p.safetensors", "model_card": run.folder / "card.md"}
-        facts: JsonDict = {"run": str(run.folder)}
-        if wanted["out"] is not None:
-            run.policy.save(wanted["out"], make_policy_metadata(run))
-            facts["out"] = str(wanted["out"])
-        if wanted["onnx"] is not None:
+        if not any(paths.values()):
+            paths |= {"out": run.folder / "p.safetensors", "model_card": run.folder / "card.md"}
+        result: JsonDict = {"run": str(run.folder)}
+        if paths["out"] is not None:
+            run.policy.save(paths["out"], make_policy_metadata(run))
+            result["out"] = str(paths["out"])
+        if paths["onnx"] is not None:
             from aggrevated.export.onnx_files import export_onnx
 
-            difference = export_onnx(run.policy, wanted["onnx"], make_policy_metadata(run))
-            facts |= {"onnx": str(wanted["onnx"]), "largest_difference": difference}
+            difference = export_onnx(run.policy, paths["onnx"], make_policy_metadata(run))
+            result |= {"onnx": str(paths["onnx"]), "largest_difference": difference}
             if difference is None:
                 print_note(
                     "the ONNX file is not checked, since onnxruntime is not installed: pip install 'aggrevated[onnx]'"
                 )
-        if wanted["model_card"] is not None:
-            write_atomically(wanted["model_card"], make_model_card(run).encode())
-            facts["model_card"] = str(wanted["model_card"])
-        print_dict(facts, self.json)
+        if paths["model_card"] is not None:
+            write_atomically(paths["model_card"], make_model_card(run).encode())
+            result["model_card"] = str(paths["model_card"])
+        print_dict(result, self.json)

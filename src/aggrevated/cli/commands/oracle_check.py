@@ -36,11 +36,11 @@ class OracleCheck:
         SEED.check("seed", self.seed)
         results = []
         for name in SYSTEMS:
-            found = compare_with_brute_force(name, self.trees, self.symbols, self.seed)
+            comparison = compare_with_brute_force(name, self.trees, self.symbols, self.seed)
             print_note(
-                "{system}: {trees} trees, {compared} transitions compared, {mismatches} mismatches".format(**found)
+                "{system}: {trees} trees, {compared} transitions compared, {mismatches} mismatches".format(**comparison)
             )
-            results.append(found)
+            results.append(comparison)
         wrong = sum(int(result["mismatches"]) for result in results)
         print_table(Table(results, closing=f"{wrong} mismatches"), self.json)
         if wrong:

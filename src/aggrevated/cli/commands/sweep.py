@@ -135,11 +135,11 @@ def list_selections(task: str, arguments: Sequence[str]) -> list["Selection"]:
 
     selections = []
     errors = []
-    varied = dict(word.split("=", 1) for word in list_option_values("vary", arguments) if "=" in word)
+    varied = dict(argument.split("=", 1) for argument in list_option_values("vary", arguments) if "=" in argument)
     names = [name for name in ("method", *COMPONENT_HELP) if name in varied]
-    for words in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
+    for options in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
         try:
-            selections.append(select_from_arguments(task, [*arguments, *words]))
+            selections.append(select_from_arguments(task, [*arguments, *options]))
         except UsageError as error:
             errors.append(error)
     if not selections:
@@ -172,16 +172,16 @@ def run_sweep_to_end(
         def print_progress(study: "Study", new: Sequence["FrozenTrial"]) -> None:
             for trial in (trial for trial in new if trial.value is None):
                 print_note(f"trial {trial.number:03d} failed: {trial.user_attrs['failed']}")
-            words = "all failed so far"
+            status = "all failed so far"
             for best in sort_best_first(study.trials)[:1]:
                 value = f"{problem.metric_name} {best.value:.{problem.digits}f}"
-                words = f"best so far trial {best.number:03d}, {value}"
-            print_note(f"{len(study.trials)}/{request.trials} trials: {words}")
+                status = f"best so far trial {best.number:03d}, {value}"
+            print_note(f"{len(study.trials)}/{request.trials} trials: {status}")
 
         study = sweep.run(run_trials, print_progress)
-    facts = describe_sweep(sweep, study)
-    if facts["best"] is None:
-        trials = facts["trials"]
+    summary = describe_sweep(sweep, study)
+    if summary["best"] is None:
+        trials = summary["trials"]
         first = trials[0]["failed"]
         raise AggrevatedError(f"all {len(trials)} trials of {sweep.folder} failed; the first: {first}")
-    print_table(write_report(sweep, study, facts), json, facts)
+    print_table(write_report(sweep, study, summary), json, summary)

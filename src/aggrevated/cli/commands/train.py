@@ -135,11 +135,11 @@ def load_config(file: Path, arguments: Sequence[str]) -> "Config":
     for name in ("method", *COMPONENT_HELP):
         if find_option_value(name, arguments) is not None:
             raise UsageError(f"{to_flag(name)} cannot be combined with --config: change it in {file}, or leave it out")
-    facts = read_json(file)
-    facts.pop(CHECKSUM_KEY, None)
-    if set(facts) == {"trials", "config"}:
+    content = read_json(file)
+    content.pop(CHECKSUM_KEY, None)
+    if set(content) == {"trials", "config"}:
         raise UsageError(f"{file} describes several trials: give the config.json of one trial")
-    return config_from_dict(facts, file, trust_code=to_flag("trust_code") in arguments)
+    return config_from_dict(content, file, trust_code=to_flag("trust_code") in arguments)
 
 
 def select_from_arguments(task_name: str, arguments: Sequence[str]) -> "Selection":
@@ -176,11 +176,11 @@ def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str,
     from aggrevated.cli.options import find_option_value, list_option_words
     from aggrevated.core.settings import get_declared_settings, parse_value
 
-    kinds = get_type_hints(type(task.problem))
+    types = get_type_hints(type(task.problem))
     settings = {}
     for name in (name for name in task.problem.selection_settings if find_option_value(name, arguments) is not None):
         assert name in get_declared_settings(type(task.problem))
-        settings[name] = parse_value(name, " ".join(list_option_words(name, arguments)), kinds[name])
+        settings[name] = parse_value(name, " ".join(list_option_words(name, arguments)), types[name])
     return settings
 
 
@@ -188,8 +188,8 @@ def find_task_argument(arguments: Sequence[str]) -> str | None:
     """Return the task among the arguments: the first word, or else the first word that is the name of a task."""
     from aggrevated.core.registry import list_task_names
 
-    first = [word for word in arguments[1:2] if not word.startswith("-")]
-    return next(iter(first or [word for word in arguments[1:] if word in list_task_names()]), None)
+    first = [argument for argument in arguments[1:2] if not argument.startswith("-")]
+    return next(iter(first or [argument for argument in arguments[1:] if argument in list_task_names()]), None)
 
 
 def check_task_first(command: str, task: str, selection: "Selection | None") -> "Selection":
@@ -220,8 +220,14 @@ def make_option_groups(configs: Sequence["Config"], command: type[Any], argument
     from aggrevated.config.resolver import raise_unused_setting
 
     settings = {name for config in configs for name in config.settings}
-    own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "help_all", "version"}
-    for name in iter_unknown_options(arguments, {*settings, *COMPONENT_HELP, *own}):
+    command_options = {
+        *command.__dataclass_fields__,
+        *EngineOptions.__dataclass_fields__,
+        "help",
+        "help_all",
+        "version",
+    }
+    for name in iter_unknown_options(arguments, {*settings, *COMPONENT_HELP, *command_options}):
         raise_unused_setting(configs[0], name)
     groups = {"component": make_component_options(configs[0])}
     for slot in configs[0].components:
@@ -237,9 +243,9 @@ def make_component_options(config: "Config") -> type:
 
     fields: list[Any] = []
     for slot, name in OPTION_NAMES.items():
-        words = f"{COMPONENT_HELP[name]}: {', '.join(list_component_names(config.task, slot))}."
-        described = arg(help=words, metavar="NAME", help_behavior_hint=f"(default: {getattr(config, slot).name})")
+        help_text = f"{COMPONENT_HELP[name]}: {', '.join(list_component_names(config.task, slot))}."
+        described = arg(help=help_text, metavar="NAME", help_behavior_hint=f"(default: {getattr(config, slot).name})")
         fields.append((name, Annotated[str | None, described], field(default=None)))
-    made = make_dataclass("ChoiceOptions", fields, frozen=True)
-    made.__doc__ = "Components of the run. The groups below hold their settings."
-    return made
+    options_class = make_dataclass("ChoiceOptions", fields, frozen=True)
+    options_class.__doc__ = "Components of the run. The groups below hold their settings."
+    return options_class
