@@ -1,4 +1,4 @@
-"""Activations are torch's, and a number's has the same bits wherever it stands."""
+"""Activations equal those of torch, and their bits do not depend on the batch."""
 
 import numpy as np
 import pytest
@@ -27,9 +27,9 @@ def test_activation_matches_torch_to_a_millionth(name: str, dtype: type) -> None
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activation_gives_the_same_bits_alone_and_in_a_batch(name: str) -> None:
     x = np.random.default_rng(0).normal(0, 3, (7, 13)).astype(np.float32)
-    whole = ACTIVATIONS[name](x.copy())
-    for place in np.ndindex(x.shape):
-        assert ACTIVATIONS[name](x[place].reshape(1, 1).copy()).tobytes() == whole[place].tobytes()
+    batch = ACTIVATIONS[name](x.copy())
+    for index in np.ndindex(x.shape):
+        assert ACTIVATIONS[name](x[index].reshape(1, 1).copy()).tobytes() == batch[index].tobytes()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The commands, as their users call them."""
+"""Commands of the command line, run with their arguments."""
 
 import json
 import re
@@ -28,7 +28,7 @@ TINY += ["--test-episodes", "20"]
 KEYS = "task method update seed iterations expert_return initial_return best_return test_return ratio simulator_steps "
 KEYS += "oracle_queries seconds cpu_seconds run_folder weights_sha256 expert_standard_error test_standard_error"
 EVALUATED = "task method update seed run weights_sha256 expert_return expert_standard_error test_return "
-EVALUATED += "test_standard_error ratio expert_diverged test_diverged episodes deterministic"  # and no old costs
+EVALUATED += "test_standard_error ratio expert_diverged test_diverged episodes deterministic"
 
 
 @pytest.fixture
@@ -84,20 +84,20 @@ def test_train_command_trials_have_the_weights_of_single_runs(
 def test_train_command_stops_all_trials_on_a_signal(working_folder: Path, number: int, code: int) -> None:
     train = [sys.executable, "-m", "aggrevated", "train", "cartpole", "--trials", "6", "--out", "run"]
     train += ["--iterations", "5000"]
-    # Where the tests themselves run in the background, Ctrl-C is ignored, and a child would inherit that.
-    listening = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(train, stderr=subprocess.PIPE, text=True, preexec_fn=listening) as process:
+    # Processes in the background ignore SIGINT, and their children inherit this.
+    restore_interrupts = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(train, stderr=subprocess.PIPE, text=True, preexec_fn=restore_interrupts) as process:
         try:
             while not list(working_folder.glob("run/*/checkpoints/*.safetensors")):
                 assert process.poll() is None
                 time.sleep(0.1)
             process.send_signal(number)
-            began = time.monotonic()
-            _, said = process.communicate(timeout=60)
+            stopped_at = time.monotonic()
+            _, errors = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == code and time.monotonic() - began < 15
-    assert "Traceback" not in said and not list(working_folder.glob("run/*/result.json"))
+    assert process.returncode == code and time.monotonic() - stopped_at < 15
+    assert "Traceback" not in errors and not list(working_folder.glob("run/*/result.json"))
 
 
 def test_resume_command_refuses_iterations_not_divisible_by_validate_every(
@@ -142,13 +142,13 @@ def test_print_table_shows_every_number_whole_in_80_columns(
     text = capsys.readouterr().out
     for number in ("-182.9", "-184.5", "-191.8", "1.067", "1.057-1.077"):
         assert number in text
-    assert len(text.splitlines()[0]) <= 80  # the border, which has no colour codes
+    assert len(text.splitlines()[0]) <= 80  # the border has no color codes
 
 
 def test_train_command_reports_null_ratio_when_expert_has_worst_return(
     working_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = json.loads(said(["train", "acrobot", "--json", *TINY], capsys))  # nobody swings up in 60 steps
+    result = json.loads(said(["train", "acrobot", "--json", *TINY], capsys))  # 60 steps are too few to swing up
     assert result["expert_return"] == -60 and result["ratio"] is None
 
 
@@ -184,43 +184,53 @@ def test_train_command_writes_json_to_stdout_and_plain_progress_to_stderr(workin
 
 
 def read_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What --help says, as one line without the frames around it."""
+    """Return the text of --help-all in one line, without frames."""
     with pytest.raises(SystemExit) as caught:
         main([*arguments, "--help-all"])
     assert caught.value.code == 0
     return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
-OPTION = re.compile(r"(--[a-z][a-z-]*)(?= INT| FLOAT| TEXT| NAME| STR| PATH| [A-Z][a-z])")  # explained, not mentioned
+OPTION = re.compile(
+    r"(--[a-z][a-z-]*)(?= INT| FLOAT| TEXT| NAME| STR| PATH| [A-Z][a-z])"
+)  # options that are explained, not only mentioned
 
 
 def split_options(text: str) -> dict[str, str]:
-    """The options of a help, each with its words."""
+    """Return the explanation of each option in a help text."""
     _, *parts = OPTION.split(text)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-ALWAYS = {"--config", "--trust-code", "--method", "--trials", "--out", "--json", *map(to_flag, OPTION_NAMES.values())}
-ALWAYS |= {to_flag(name) for name in EngineOptions.__dataclass_fields__}
+COMMON_OPTIONS = {
+    "--config",
+    "--trust-code",
+    "--method",
+    "--trials",
+    "--out",
+    "--json",
+    *map(to_flag, OPTION_NAMES.values()),
+}
+COMMON_OPTIONS |= {to_flag(name) for name in EngineOptions.__dataclass_fields__}
 
 
 @pytest.mark.parametrize("task", list_task_names())
 def test_train_help_lists_settings_of_the_task_with_their_defaults(
     task: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The settings of the pieces that are chosen, and of no others; every piece that can be chosen, by name."""
+    """The help lists the settings of the chosen components only, and the names of all compatible components."""
     options = split_options(read_help(capsys, "train", task))
     config = resolve_config(task)
     settings = {
         (to_flag(f"no_{name}") if value is True else to_flag(name)): value for name, value in config.settings.items()
     }
-    assert set(options) == set(settings) | ALWAYS
+    assert set(options) == set(settings) | COMMON_OPTIONS
     for option, value in settings.items():
-        shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value) or "none"
-        assert isinstance(value, bool) or f"(default: {shown})" in options[option], option
-    for place, option in OPTION_NAMES.items():
-        names = ", ".join(list_component_names(find_task(task), place))
-        assert f": {names}. (default: {getattr(config, place).name})" in options[to_flag(option)], option
+        value_text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value) or "none"
+        assert isinstance(value, bool) or f"(default: {value_text})" in options[option], option
+    for slot, option in OPTION_NAMES.items():
+        names = ", ".join(list_component_names(find_task(task), slot))
+        assert f": {names}. (default: {getattr(config, slot).name})" in options[to_flag(option)], option
 
 
 def test_train_help_lists_settings_of_the_chosen_components_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,8 +260,8 @@ def test_evaluate_help_lists_evaluation_settings_of_the_run(
     working_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Run.create(working_folder / "run", resolve_config("cartpole"))
-    shown = set(split_options(read_help(capsys, "evaluate", str(run.folder))))
-    assert {to_flag(name) for name in get_declared_settings(run.config.problem.evaluation)} == shown - {
+    options = set(split_options(read_help(capsys, "evaluate", str(run.folder))))
+    assert {to_flag(name) for name in get_declared_settings(run.config.problem.evaluation)} == options - {
         "--json",
         "--trust-code",
     }

@@ -1,4 +1,4 @@
-"""Bad input: one clear sentence that names the thing and the remedy, the documented exit code, nothing half written."""
+"""Bad input: commands print one sentence with the remedy, return the documented exit code, and leave no files."""
 
 import sys
 from pathlib import Path
@@ -175,10 +175,10 @@ def test_command_with_bad_arguments_prints_one_sentence_and_exits_with_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    given, said = failure(arguments.split(), capsys)
-    assert given == code, said
-    assert words in said
-    assert "Traceback" not in said
+    exit_code, message = failure(arguments.split(), capsys)
+    assert exit_code == code, message
+    assert words in message
+    assert "Traceback" not in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -194,8 +194,8 @@ def test_evaluate_command_refuses_impossible_options(
     option: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = Run.create(tmp_path / "run", resolve_config("cartpole"))
-    code, said = failure(["evaluate", str(run.folder), *option.split()], capsys)
-    assert code == 2 and words in said and "Traceback" not in said
+    code, message = failure(["evaluate", str(run.folder), *option.split()], capsys)
+    assert code == 2 and words in message and "Traceback" not in message
 
 
 def test_train_command_refuses_expert_with_non_finite_costs(
@@ -206,10 +206,10 @@ def test_train_command_refuses_expert_with_non_finite_costs(
     last = sorted(weights)[-1]
     save_checksummed(
         tmp_path / "huge.safetensors", weights | {last: torch.full_like(weights[last], 3e38)}, card
-    )  # its sums are not
-    code, said = failure(["train", "cartpole", "--expert", "huge.safetensors", "--out", "run", *TINY], capsys)
+    )  # finite weights with infinite sums
+    code, message = failure(["train", "cartpole", "--expert", "huge.safetensors", "--out", "run", *TINY], capsys)
     assert code == 65
-    assert "gave costs-to-go that are not finite" in said and "check its weights" in said
+    assert "gave costs-to-go that are not finite" in message and "check its weights" in message
 
 
 def test_train_command_reports_a_full_disk_and_leaves_no_files(
@@ -219,9 +219,9 @@ def test_train_command_reports_a_full_disk_and_leaves_no_files(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", raise_disk_full)
-    code, said = failure(["train", "cartpole", "--out", str(tmp_path / "run"), *TINY], capsys)
+    code, message = failure(["train", "cartpole", "--out", str(tmp_path / "run"), *TINY], capsys)
     assert code == 74
-    assert "No space left on device; free some space or choose another folder" in said
+    assert "No space left on device; free some space or choose another folder" in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,15 +231,15 @@ def test_expert_evaluate_command_refuses_a_file_that_is_not_an_expert(
 ) -> None:
     for name in ("expert.zip", "expert.safetensors"):
         (tmp_path / name).write_bytes(content)
-        code, said = failure(["expert", "evaluate", "cartpole", "--expert", str(tmp_path / name)], capsys)
-        assert code == 65 and name in said
+        code, message = failure(["expert", "evaluate", "cartpole", "--expert", str(tmp_path / name)], capsys)
+        assert code == 65 and name in message
 
 
 def test_resume_command_refuses_a_broken_config(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for text in ('{"task": "cartpole"}', "{", '{"task": "x" }'):
         (tmp_path / "config.json").write_text(text)
-        code, said = failure(["resume", str(tmp_path)], capsys)
-        assert code == 65 and "config.json" in said
+        code, message = failure(["resume", str(tmp_path)], capsys)
+        assert code == 65 and "config.json" in message
 
 
 def test_main_help_imports_no_heavy_package() -> None:

@@ -1,4 +1,4 @@
-"""`aggrevated export`: files that need no run."""
+"""The command `aggrevated export` writes files that are used without the run."""
 
 import json
 from pathlib import Path
@@ -29,8 +29,8 @@ def test_export_command_without_options_writes_policy_and_card_into_the_run(run,
     observation = np.full(4, 0.1, np.float32)
     assert policy.metadata["task"] == "cartpole" and policy.metadata["weights_sha256"] == run.result().weights_sha256
     for sign in (1, -1):
-        acted = [one.predict(sign * observation, deterministic=True)[0] for one in (policy, run.policy)]
-        assert acted[0] == acted[1]
+        actions = [either.predict(sign * observation, deterministic=True)[0] for either in (policy, run.policy)]
+        assert actions[0] == actions[1]
     assert Path("run/card.md").read_text().startswith("# A policy for")
 
 
@@ -40,8 +40,8 @@ def test_export_command_writes_checked_onnx_file_with_metadata(run, capsys):
     facts = json.loads(said(["export", "run", "--onnx", "p.onnx", "--json"], capsys))
     assert facts["onnx"] == "p.onnx" and 0 <= facts["largest_difference"] <= 1e-5
     assert set(facts) == {"run", "onnx", "largest_difference"} and not Path("run/p.safetensors").exists()
-    known = {prop.key: prop.value for prop in onnx.load("p.onnx").metadata_props}
-    assert known["task"] == "cartpole" and known["command"].startswith("aggrevated train cartpole")
+    metadata = {prop.key: prop.value for prop in onnx.load("p.onnx").metadata_props}
+    assert metadata["task"] == "cartpole" and metadata["command"].startswith("aggrevated train cartpole")
 
 
 def test_export_command_exports_the_best_of_several_trials(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""Progress: a bar where it can move, lines elsewhere."""
+"""Progress: a bar in terminals, lines elsewhere."""
 
 import sys
 
@@ -31,8 +31,8 @@ def test_progress_prints_lines_in_notebooks_ci_and_dumb_terminals(
     with Progress("title", 100) as progress:
         for done in range(1, 101):
             progress.report(done, "text")
-    said = capsys.readouterr().err
-    assert said.count("\n") == 10 and "\x1b" not in said and said.endswith("title: 100/100, text\n")
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 10 and "\x1b" not in errors and errors.endswith("title: 100/100, text\n")
 
 
 def test_progress_without_total_prints_lines_at_doubling_counts(capsys: pytest.CaptureFixture[str]) -> None:

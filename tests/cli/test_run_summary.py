@@ -1,4 +1,4 @@
-"""What a run prints at its end: task, return beside the expert's, cost, files and the next command."""
+"""Summary at the end of a run: task, returns of policy and expert, cost, files and the next command."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,9 +41,9 @@ def test_run_summary_states_return_cost_and_files_of_one_run(ended: tuple[Run, R
 @pytest.mark.parametrize(
     ("policy", "error", "command"),
     [
-        (40.0, 1.0, "aggrevated resume runs/cartpole --iterations 12"),  # behind the expert
-        (49.0, 1.0, "aggrevated export runs/cartpole"),  # not told apart from it
-        (49.0, None, "aggrevated resume runs/cartpole --iterations 12"),  # no error is known
+        (40.0, 1.0, "aggrevated resume runs/cartpole --iterations 12"),  # worse than the expert
+        (49.0, 1.0, "aggrevated export runs/cartpole"),  # not significantly different from the expert
+        (49.0, None, "aggrevated resume runs/cartpole --iterations 12"),  # unknown standard error
         (60.0, 1.0, "aggrevated export runs/cartpole"),
     ],
 )

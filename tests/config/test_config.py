@@ -1,4 +1,4 @@
-"""A config: what cannot be is one sentence in Python, too, and a misspelled setting is never passed over."""
+"""Config: invalid and misspelled settings raise an error of one sentence."""
 
 import pickle
 from typing import Any
@@ -12,7 +12,7 @@ from aggrevated.methods import METHODS
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         ({"iterations": "5"}, "--iterations is '5', but must be a whole number"),
         ({"horizon": True}, "--horizon is True, but must be a whole number"),
@@ -22,8 +22,8 @@ from aggrevated.methods import METHODS
         ({"policy": 3}, "unknown policy 3: choose one of cnn, mlp, lstm, gru, window"),
     ],
 )
-def test_resolve_config_refuses_values_of_wrong_types_in_one_sentence(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+def test_resolve_config_refuses_values_of_wrong_types_in_one_sentence(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         resolve_config("cartpole", **given)
 
 
@@ -50,9 +50,9 @@ def test_config_from_dict_restores_to_dict_and_refuses_unknown_components(task: 
         return
     config = resolve_config(task, method)
     assert config_from_dict(config.to_dict(), "here") == config
-    for place in config.components:
+    for slot in config.components:
         with pytest.raises(DataError, match="here holds invalid settings"):
-            config_from_dict(config.to_dict() | {place: {"name": "nothing"}}, "here")
+            config_from_dict(config.to_dict() | {slot: {"name": "nothing"}}, "here")
 
 
 @pytest.mark.parametrize("task", list_task_names())
@@ -61,6 +61,6 @@ def test_config_pickle_leaves_out_the_built_problem(task: str) -> None:
         task, **({"generated_pages": 20, "augmented_copies": 0} if task in ("algebra", "reader") else {})
     )
     assert config.built_problem is config.built_problem
-    sent = pickle.loads(pickle.dumps(config))
-    assert sent == config and "built_problem" not in vars(sent)
-    assert not {"simulator", "loaded_expert"} & set(vars(sent.problem))
+    unpickled = pickle.loads(pickle.dumps(config))
+    assert unpickled == config and "built_problem" not in vars(unpickled)
+    assert not {"simulator", "loaded_expert"} & set(vars(unpickled.problem))

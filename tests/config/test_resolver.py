@@ -1,4 +1,4 @@
-"""From what was asked for to a config: one precedence, every value checked, and what has no effect refused."""
+"""Resolver: precedence of settings, checks of values, and errors for settings without effect."""
 
 import pickle
 from dataclasses import replace
@@ -35,11 +35,11 @@ def task_with_presets(*rows: Preset):
 
 def test_resolve_config_prefers_user_then_preset_then_method_then_declared_value() -> None:
     plain = task_with_presets()
-    assert resolve_config(plain).loop.alpha_start == 0.0  # as the loop declares it
-    assert resolve_config(plain, "sl").loop.alpha_start == 1.0  # as the method brings it
+    assert resolve_config(plain).loop.alpha_start == 0.0  # declared by the loop
+    assert resolve_config(plain, "sl").loop.alpha_start == 1.0  # implied by the method
     task = task_with_presets(Preset({"alpha_start": 0.25}))
-    assert resolve_config(task, "sl").loop.alpha_start == 0.25  # as it is tuned for the task
-    assert resolve_config(task, "sl", alpha_start=0.75).loop.alpha_start == 0.75  # as it is given
+    assert resolve_config(task, "sl").loop.alpha_start == 0.25  # preset of the task
+    assert resolve_config(task, "sl", alpha_start=0.75).loop.alpha_start == 0.75  # given by the user
 
 
 def test_resolve_config_prefers_the_last_preset_that_applies() -> None:
@@ -49,12 +49,10 @@ def test_resolve_config_prefers_the_last_preset_that_applies() -> None:
         Preset({"iterations": 3}, update="regular"),
         Preset({"iterations": 4}, policy="lstm"),
     )
-    assert (
-        resolve_config(task_with_presets(*rows)).loop.iterations == 100
-    )  # the usual update needs no tuning, and gets none
+    assert resolve_config(task_with_presets(*rows)).loop.iterations == 100  # presets do not apply to the default update
     assert (
         resolve_config(replace(task_with_presets(), defaults=rows[:1])).loop.iterations == 1
-    )  # but for what belongs to the task
+    )  # except the defaults of the task
     assert resolve_config(task_with_presets(*rows), update="natural").loop.iterations == 1
     assert resolve_config(task_with_presets(*rows), update="regular").loop.iterations == 3
     assert (
@@ -83,18 +81,18 @@ def test_task_presets_name_only_settings_that_the_task_has(name: str) -> None:
 
 
 def list_configs() -> list[Config]:
-    found = []
+    configs = []
     for name in list_task_names():
         task = find_task(name)
         for method in METHODS:
             for policy in list_component_names(task, "policy"):
                 try:
-                    found.append(resolve_config(task, method, policy=policy))
+                    configs.append(resolve_config(task, method, policy=policy))
                 except UsageError as error:
                     known = "kernel-svm", "does not return the costs of all actions", "mixed", "mixes policies for"
                     known += ("without --corrected-pages",)
-                    assert any(words in str(error) for words in known)
-    return found
+                    assert any(known_part in str(error) for known_part in known)
+    return configs
 
 
 def test_config_of_every_combination_survives_json_and_pickle() -> None:
@@ -107,18 +105,18 @@ def test_config_of_every_combination_survives_json_and_pickle() -> None:
 
 def test_setting_names_are_unique_among_the_components_of_a_config() -> None:
     for config in list_configs():
-        names = [name for piece in config.components.values() for name in piece.to_values()]
+        names = [name for component in config.components.values() for name in component.to_values()]
         assert len(names) == len(set(names)), config.to_dict()
 
 
-@pytest.mark.parametrize("place", REGISTRIES)
-def test_builtin_components_have_docstrings_and_describe_every_setting(place: str) -> None:
-    shelf = REGISTRIES[place]
-    assert len(shelf.builtin) >= 2
-    for name, piece in shelf.builtin.items():
-        assert piece.name == name and piece.__doc__ and piece.__module__.startswith(shelf.package)
-        for setting in get_declared_settings(piece).values():
-            assert setting.metadata["words"].endswith("."), (piece, setting.name)
+@pytest.mark.parametrize("slot", REGISTRIES)
+def test_builtin_components_have_docstrings_and_describe_every_setting(slot: str) -> None:
+    registry = REGISTRIES[slot]
+    assert len(registry.builtin) >= 2
+    for name, component in registry.builtin.items():
+        assert component.name == name and component.__doc__ and component.__module__.startswith(registry.package)
+        for setting in get_declared_settings(component).values():
+            assert setting.metadata["words"].endswith("."), (component, setting.name)
 
 
 NATURAL = {"update": "natural"}
@@ -199,7 +197,7 @@ def test_resolve_config_refuses_impossible_combinations_in_one_sentence(settings
 
 
 def test_mixture_updates_imply_the_roll_in_schedule_and_it_is_checked() -> None:
-    """The expert's share in a roll-in is what the mixture of policies has left of it."""
+    """The share of the expert in the roll-in policy is its share in the mixture of policies."""
     for method in ("searn", "smile"):
         config = resolve_config("cartpole", method, beta=0.25)
         loop = config.loop
