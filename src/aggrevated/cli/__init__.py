@@ -105,10 +105,8 @@ def parse_command(arguments: list[str]) -> Command:
     if hasattr(chosen, "specialize"):  # its options depend on the arguments
         commands[arguments[0]], arguments = chosen.specialize(arguments)
     arguments = ["--help" if argument == HELP_ALL else argument for argument in arguments]
-    subcommands = [
-        Annotated[cls, tyro.conf.subcommand(name, description=describe(cls))] for name, cls in commands.items()
-    ]
-    any_command: Any = Union[tuple(subcommands)]  # noqa: UP007 - they are not known before the program runs
+    choices = [Annotated[cls, tyro.conf.subcommand(name, description=describe(cls))] for name, cls in commands.items()]
+    any_command: Any = Union[tuple(choices)]  # noqa: UP007 - they are not known before the program runs
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
     command: Command = tyro.cli(any_command, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)
     return command

@@ -136,7 +136,7 @@ def mean(numbers: Sequence[float | None]) -> float | None:
 
 
 def print_table(table: Table, as_json: bool, content: JsonDict | None = None) -> None:
-    """Print the table and its closing line; as JSON its rows, or the facts if given."""
+    """Print the table and its closing line; as JSON its rows, or `content` if it is given."""
     if as_json:
         print(json.dumps(content or list(table.rows), ensure_ascii=False))
         return

@@ -183,11 +183,9 @@ def get_explicit_settings(command: object, components: Mapping[str, Settings]) -
 def specialize_command(command: type[T], groups: Mapping[str, type], **attributes: object) -> type[T]:
     """Return the command with these groups of options besides its own, and with these class attributes."""
     groups_as_fields = [(slot, options, field(default_factory=options)) for slot, options in groups.items()]
-    specialized = make_dataclass(
-        command.__name__, groups_as_fields, bases=(command,), frozen=True, namespace=attributes
-    )
-    specialized.__doc__ = getdoc(command)
-    return specialized
+    subclass = make_dataclass(command.__name__, groups_as_fields, bases=(command,), frozen=True, namespace=attributes)
+    subclass.__doc__ = getdoc(command)
+    return subclass
 
 
 HELP_ALL = "--help-all"

@@ -177,7 +177,7 @@ def compute_progress(run: Run, line: Metrics) -> int:
 
 
 def read_progress(run: Run, cache: dict[Path, tuple[int, int]]) -> int:
-    """Return how far a run is by its folder. `cache` caches (file size, progress) by folder."""
+    """Return how far a run is by its folder. `cache` holds (file size, progress) by folder."""
     if not run.config.loop.limits:
         return count_metrics_lines(run.folder)
     ended = (run.folder / RESULT).is_file()

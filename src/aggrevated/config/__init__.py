@@ -149,14 +149,12 @@ class Config:
         suffix = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
         returns = f"the oracle {self.oracle.name}{suffix} returns only {self.oracle_feedback.value}"
         if self.loss_feedback is None:
-            accepted = " or ".join(feedback.value for feedback in self.loss.accepts)
-            raise UsageError(
-                f"the gradient {self.loss.name} needs {accepted}, but {returns}; choose another --gradient"
-            )
+            names = " or ".join(feedback.value for feedback in self.loss.accepts)
+            raise UsageError(f"the gradient {self.loss.name} needs {names}, but {returns}; choose another --gradient")
         if self.loss_feedback not in self.update.accepts:
-            accepted = " or ".join(feedback.value for feedback in Feedback if feedback in self.update.accepts)
+            names = " or ".join(feedback.value for feedback in Feedback if feedback in self.update.accepts)
             has = f"has only {self.loss_feedback.value}"
-            raise UsageError(f"the update {self.update.name} needs {accepted}, but {has}; choose another --update")
+            raise UsageError(f"the update {self.update.name} needs {names}, but {has}; choose another --update")
 
     def _check_implied_settings(self) -> None:
         """Check that the settings that one component implies hold in the others."""

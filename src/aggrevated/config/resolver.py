@@ -298,15 +298,15 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
         owners = [owner for where, owner in owners_by_slot if where == slot and (not allowed or owner in allowed)]
         if owners:
             current = f"the {option} {getattr(config, slot).name}"
-            advice = f"it belongs to --{option} {' or '.join(owners)}"
-            raise UnusedSettingError(f"{idle} {current}: {advice}; choose that, or leave it out", name)
+            detail = f"it belongs to --{option} {' or '.join(owners)}"
+            raise UnusedSettingError(f"{idle} {current}: {detail}; choose that, or leave it out", name)
     if owners_by_slot:
         raise UnusedSettingError(f"{idle} the method {config.method}; choose another --method, or leave it out", name)
     if any(name in get_declared_settings(head) for head in iter_heads()):
         kind = "a finite set" if config.has_discrete_actions else "vectors"
-        advice = f"{config.task.name}, whose actions are {kind}"
-        raise UnusedSettingError(f"{idle} {advice}; choose another task, or leave it out", name)
-    names = {component for task in iter_tasks() for component in list_setting_names(task)}
+        detail = f"{config.task.name}, whose actions are {kind}"
+        raise UnusedSettingError(f"{idle} {detail}; choose another task, or leave it out", name)
+    names = {setting for task in iter_tasks() for setting in list_setting_names(task)}
     if name in names:
         raise UnusedSettingError(f"{idle} {config.task.name}; choose another task, or leave it out", name)
     where = f"'aggrevated train {config.task.name} --help' shows those that there are"

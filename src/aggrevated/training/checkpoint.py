@@ -65,12 +65,12 @@ class Checkpoint:
     Args:
         n: The iteration.
         content: The content.
-        older_contents: The content of the older intact checkpoints, the oldest first.
+        older: The content of the older intact checkpoints, the oldest first.
     """
 
     n: int
     content: JsonDict
-    older_contents: Sequence[JsonDict]
+    older: Sequence[JsonDict]
 
     def restore_lines(self, lines: list[JsonDict], path: Path, warn: Callable[[str], None]) -> list[JsonDict]:
         """Return the lines of metrics.jsonl up to this iteration.
@@ -87,9 +87,7 @@ class Checkpoint:
         if restored and restored[-1]["iteration"] == self.n:
             self._check_lines_match(restored, path)
             return restored
-        for line in chain.from_iterable(
-            content["metrics"]["lines"] for content in (*self.older_contents, self.content)
-        ):
+        for line in chain.from_iterable(content["metrics"]["lines"] for content in (*self.older, self.content)):
             if line["iteration"] > (restored[-1]["iteration"] if restored else 0):
                 restored.append(line)
         lost = self.n - len(restored)

@@ -83,14 +83,12 @@ class Doctor:
                     bar.bar.update(bar.task, total=total)
                 bar.report(done, check)
 
-            diagnosis = diagnose(config, self.episodes, config.loop.seed, self.seconds, report_progress)
-        page = write_report(diagnosis, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
+            result = diagnose(config, self.episodes, config.loop.seed, self.seconds, report_progress)
+        page = write_report(result, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
         print_note(f"page: {page}")
-        print(json.dumps(diagnosis.to_dict(), ensure_ascii=False) if self.json else "\n".join(report_lines(diagnosis)))
-        if self.strict and diagnosis.faults:
-            raise DataError(
-                f"{len(diagnosis.faults)} of the checks found a fault; {diagnosis.faults[0].remedy or 'see above'}"
-            )
+        print(json.dumps(result.to_dict(), ensure_ascii=False) if self.json else "\n".join(report_lines(result)))
+        if self.strict and (faults := result.faults):
+            raise DataError(f"{len(faults)} of the checks found a fault; {faults[0].remedy or 'see above'}")
 
 
 def to_folder_name(name: str) -> str:

@@ -220,14 +220,8 @@ def make_option_groups(configs: Sequence["Config"], command: type[Any], argument
     from aggrevated.config.resolver import raise_unused_setting
 
     settings = {name for config in configs for name in config.settings}
-    command_options = {
-        *command.__dataclass_fields__,
-        *EngineOptions.__dataclass_fields__,
-        "help",
-        "help_all",
-        "version",
-    }
-    for name in iter_unknown_options(arguments, {*settings, *COMPONENT_HELP, *command_options}):
+    options = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "help_all", "version"}
+    for name in iter_unknown_options(arguments, {*settings, *COMPONENT_HELP, *options}):
         raise_unused_setting(configs[0], name)
     groups = {"component": make_component_options(configs[0])}
     for slot in configs[0].components:
