@@ -1,4 +1,4 @@
-"""Illegal actions in every part of the algorithm: a corridor with walls and a door, where every number is known."""
+"""Action masks in every part of the algorithm, on a corridor with walls and a door whose values are known."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ from aggrevated.validation import evaluate_returns
 from helpers.tiny_mdp import flat, gradient, randomise
 
 LEGAL = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 0, 1]], bool)  # [s, a]: left, middle, right
-NEXT = np.array([[-9, 0, 1], [0, -9, 2], [1, 3, -9], [2, -9, 4]])  # in 2 the way on is through the door, "middle"
+NEXT = np.array([[-9, 0, 1], [0, -9, 2], [1, 3, -9], [2, -9, 4]])  # in state 2 the middle action goes through the door
 TRAP = -100.0  # Q of the expert for illegal actions
 Q_STAR = np.array([[TRAP, 5, 4], [5, TRAP, 3], [4, 2, TRAP], [3, TRAP, 1]], np.float32)
 A_STAR = np.array([[TRAP - 4, 1, 0], [2, TRAP - 3, 0], [2, 0, TRAP - 2], [2, TRAP - 1, 0]], np.float32)
@@ -38,7 +38,7 @@ EXPERT = np.array([2, 2, 1, 2])
 
 @dataclass(frozen=True)
 class Corridor:
-    """State [n, 1] int64: the position, 4 is out. Each step costs 1; a step into a wall is an error, not a no-op."""
+    """Simulator with state [n, 1] int64, the position; 4 is the goal. A step costs 1; a step into a wall raises."""
 
     horizon: int = 12
     name: str = "corridor"
@@ -95,12 +95,12 @@ def corridor_roll_in(policy, alpha=0.0, k=40, n=1, deterministic=False):
 @every_policy
 @pytest.mark.parametrize(("alpha", "deterministic"), [(0.0, False), (0.4, False), (0.0, True), (1.0, False)])
 def test_roll_in_records_action_masks_and_takes_legal_actions(make, alpha, deterministic):
-    """The simulator raises on an illegal action; a policy with large random weights would take one at once."""
+    """The simulator raises on an illegal action, and the policy has large random weights."""
     found = corridor_roll_in(randomise(make(), 1, scale=2.0), alpha, deterministic=deterministic)
     assert found.action_mask.shape == (*found.mask.shape, 3) and found.action_mask.dtype == bool
     np.testing.assert_array_equal(found.action_mask[found.mask], LEGAL[found.states[found.mask][:, 0]])
     assert not found.action_mask[~found.mask].any()
-    assert alpha == 0.0 or not found.mask.all()  # there is padding; without an expert some never get out
+    assert alpha == 0.0 or not found.mask.all()  # there is padding; without an expert some episodes never end
     assert np.take_along_axis(found.action_mask, found.actions[..., None], axis=2)[found.mask].all()
 
 
@@ -114,7 +114,7 @@ def test_simulator_without_action_mask_raises_on_illegal_action():
 
 
 def test_roll_in_samples_legal_actions_with_masked_probabilities():
-    """2,000 first steps: in each position, the share of each action within 4 standard deviations."""
+    """2,000 first steps: at each position the share of each action is within 4 standard deviations."""
     policy = randomise(POLICIES["feed-forward"](), 1, scale=0.5)
     found = corridor_roll_in(policy, k=2000)
     with torch.no_grad():
@@ -129,7 +129,7 @@ def test_roll_in_samples_legal_actions_with_masked_probabilities():
 
 
 def test_advantage_oracle_minimizes_over_legal_actions():
-    """By hand: V* = (4, 3, 2, 1), so that the advantage of π* is 0 and of any other legal action 1 or 2."""
+    """By hand: V* = (4, 3, 2, 1), so the advantage of π* is 0 and that of other legal actions is 1 or 2."""
     found = corridor_roll_in(POLICIES["feed-forward"](), alpha=0.3)
     costs = AdvantageOracle(QStarOracle(CorridorExpert()))(found)
     np.testing.assert_array_equal(costs.values[found.mask], A_STAR[found.states[found.mask][:, 0]])
@@ -142,7 +142,7 @@ def test_advantage_oracle_minimizes_over_legal_actions():
 
 @every_policy
 def test_best_action_nll_loss_uses_cheapest_legal_action(make):
-    """−log π(π*(s)) over the legal actions: for Q*, whose traps are cheaper, and for the 0/1 costs of DAgger."""
+    """The loss is −log π(π*(s)) over legal actions, for Q* with cheap illegal actions and for DAgger's 0/1 costs."""
     policy = randomise(make(), 1, scale=0.5)
     found = corridor_roll_in(policy, alpha=0.3)
     with torch.no_grad():
@@ -162,7 +162,7 @@ def test_best_action_nll_loss_uses_cheapest_legal_action(make):
 
 @every_policy
 def test_losses_ignore_costs_of_illegal_actions(make):
-    """Costs of illegal actions change neither a loss nor its gradient."""
+    """Costs of illegal actions change neither the loss nor its gradient."""
     policy = randomise(make(), 1, scale=0.5)
     found = corridor_roll_in(policy)
     costs = QStarOracle(CorridorExpert())(found)
@@ -176,7 +176,7 @@ def test_losses_ignore_costs_of_illegal_actions(make):
 
 
 def test_logits_of_illegal_actions_have_no_gradient_and_no_score():
-    """A linear policy on a one-hot position: W[a, s] is the logit of a in s, and moves only where a is legal in s."""
+    """In a linear policy on a one-hot position, W[a, s] has a gradient only where a is legal in s."""
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(3), hidden=()), 1, scale=0.5)
     found = corridor_roll_in(policy)
     rows = compute_trajectory_scores(policy, found)
@@ -235,7 +235,7 @@ def test_updates_with_action_masks_lower_loss(make, update, loss):
 @pytest.mark.parametrize("name", ["feed-forward", "lstm"])
 @every_update
 def test_algorithm_1_with_action_masks_learns_shortest_path(name, update):
-    """From positions 0 … 3 it takes 4, 3, 2 and 1 steps, and never one into a wall."""
+    """From positions 0 to 3 the learned policy takes 4, 3, 2 and 1 steps, and no step into a wall."""
     learner = Learner(POLICIES[name](), update())
     oracle = AdvantageOracle(QStarOracle(CorridorExpert()))
     loop = aggrevated(learner, Corridor(), CorridorExpert(), oracle, all_actions_loss, k=20, validation_episodes=20)

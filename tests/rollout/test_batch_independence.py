@@ -1,4 +1,4 @@
-"""Trajectories, returns and costs-to-go have the same bits in a batch of any size."""
+"""Trajectories, returns and costs-to-go are bit for bit the same in a batch of any size."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ BLOCKS = (1, 7, 13)
     ids=lambda param: " ".join(map(str, (param[0], *param[1].values()))),
 )
 def problem_case(request):
-    """Return (config, its problem, a random policy)."""
+    """Return a config, its problem and a random policy."""
     task, settings = request.param
     if task in ("hopper", "walker"):
         pytest.importorskip("mujoco", reason="MuJoCo is not installed")
@@ -38,7 +38,7 @@ def problem_case(request):
 
 
 def assert_block_equals_whole(block, whole, first):
-    """Assert that the trajectories of a block equal those of the whole batch from `first` on."""
+    """Assert that the trajectories of a block equal those of the whole batch from index `first` on."""
     for k in range(block.count):
         length = int(block.mask[k].sum())
         assert length == whole.mask[first + k].sum()

@@ -39,7 +39,7 @@ def random_roll_in_policy(simulator, policy) -> RollInPolicy:
     built = POLICIES[policy](simulator.observation_space.shape[0], CategoricalHead(int(simulator.action_space.n)))
     with torch.no_grad():
         for parameter in built.parameters():
-            parameter.mul_(3)  # so that it prefers some actions
+            parameter.mul_(3)  # makes the policy prefer some actions
     return RollInPolicy(None, built.actor(), n=4)
 
 
@@ -66,7 +66,7 @@ def test_compiled_episodes_equal_stepwise_roll_in_bit_for_bit(name, policy, dete
 
 def test_find_compiled_form_returns_none_for_subclasses_and_unknown_views():
     class CartPoleSubclass(CartPole):
-        """A subclass, whose steps may be different."""
+        """A subclass whose steps may differ from those of CartPole."""
 
     assert find_compiled_form(CartPoleSubclass()) is None
     view = select_columns(CartPole(), (0, 2), "some").view

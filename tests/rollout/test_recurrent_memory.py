@@ -1,4 +1,4 @@
-"""Policies with memory: a cue is shown once and needed at the end; without memory it can only be guessed."""
+"""Policies with memory on a task that ends with a question about a cue of the first observation."""
 
 from dataclasses import dataclass
 
@@ -25,9 +25,10 @@ from aggrevated.validation import evaluate_returns
 
 @dataclass(frozen=True)
 class Recall:
-    """State [n, 2] int64: the cue, 0 or 1, and the time. Any action will do until the last, which must be the cue.
+    """Simulator with state [n, 2] int64: the cue (0 or 1) and the time.
 
-    Observed: at first the cue, as (1, 0) or (0, 1), then (0, 0). The one cost is 1 for the wrong last action.
+    The first observation is the cue, (1, 0) or (0, 1); later observations are (0, 0). The last action must equal the
+    cue: a wrong one costs 1, and nothing else costs anything.
     """
 
     horizon: int = 5
@@ -48,7 +49,7 @@ class Recall:
 
 @dataclass(frozen=True)
 class RecallExpert:
-    """An expert that knows the cue; before the last step every action has Q = 0."""
+    """Expert that knows the cue; before the last step every action has Q = 0."""
 
     horizon: int = 5
     name: str = "recall-expert"
@@ -113,7 +114,7 @@ def last_step_probabilities(policy):
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window"])
 @pytest.mark.parametrize("method", METHODS)
 def test_policy_with_memory_learns_recall_task(policy, method):
-    """AggreVaTeD over all actions: the gradient of the last step reaches the first observation through the memory."""
+    """AggreVaTeD with all actions: the gradient of the last step reaches the first observation through the memory."""
     trained = train_policy(policy, method)
     assert (last_step_probabilities(trained).diagonal() > 0.85).all()
     drawn, _ = evaluate_returns(trained, Recall(), EPISODES)
@@ -125,7 +126,7 @@ def test_policy_with_memory_learns_recall_task(policy, method):
 @pytest.mark.parametrize("policy", ["feed-forward", "short window"])
 @pytest.mark.parametrize("method", METHODS)
 def test_policy_without_memory_cannot_solve_recall_task(policy, method):
-    """The last observation is the same for both cues, so that exactly half of all answers are wrong."""
+    """The last observation is the same for both cues, so exactly half of the actions are wrong."""
     trained = train_policy(policy, method)
     end = last_step_probabilities(trained)
     torch.testing.assert_close(end[0], end[1], atol=1e-6, rtol=0)

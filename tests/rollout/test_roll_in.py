@@ -1,4 +1,4 @@
-"""Lines 4 and 5: who acts, for how long, and that trajectories are independent of each other."""
+"""Lines 4 and 5: which policy acts, when episodes end, and independence of trajectories from each other."""
 
 from dataclasses import dataclass, fields
 
@@ -34,7 +34,7 @@ from helpers.tiny_mdp import (
 
 @dataclass(frozen=True)
 class SignExpert:
-    """A bad expert for any numeric state: it depends on the signs of the state and on the time."""
+    """Bad expert for any numeric state: its actions depend on the signs of the state and on the time."""
 
     actions: int
 
@@ -44,7 +44,7 @@ class SignExpert:
 
 @dataclass
 class RecordingSimulator:
-    """A simulator that records the batch size of each step."""
+    """Simulator that records the batch size of each step."""
 
     inner: object
     batches: list
@@ -74,7 +74,7 @@ every_case = pytest.mark.parametrize(
 
 
 def assert_same(one: Trajectories, other: Trajectories):
-    """Assert that the steps of the shorter batch are equal bit for bit, and all later steps are zeros."""
+    """Assert that the steps of the shorter batch are equal bit for bit, and that all later steps are zeros."""
     steps = min(one.mask.shape[1], other.mask.shape[1])
     for field in fields(Trajectories):
         first = getattr(one, field.name)
@@ -111,10 +111,10 @@ def test_roll_in_is_determined_by_seeds(simulator, policy, expert):
 
 @every_case
 def test_roll_in_records_transitions_of_the_simulator(simulator, policy, expert):
-    """Each recorded state, stepped with the recorded action, is the next recorded state; an early end is an end."""
+    """Each recorded state, stepped with the recorded action, gives the next recorded state; ends of episodes agree."""
     found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30))
     own = found.mask.sum(axis=1)
-    assert own.min() < own.max() or simulator.name == "acrobot"  # which no policy here swings up
+    assert own.min() < own.max() or simulator.name == "acrobot"  # no policy here swings up acrobot
     np.testing.assert_array_equal(found.states[:, 0], simulator.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)))
     for t in range(found.mask.shape[1]):
         live = found.mask[:, t]
@@ -148,7 +148,7 @@ def test_roll_in_stops_at_horizon(horizon):
 
 
 def test_trajectory_returns_are_sums_of_rewards():
-    """CartPole pays 1 a step: the return is the number of steps. Acrobot costs 1 a step: −20 where H = 20 ends it."""
+    """CartPole pays 1 a step, so the return is the number of steps; Acrobot costs 1 a step, so it is −20 at H = 20."""
     policy = FeedForwardPolicy(4, CategoricalHead(2))
     found = roll_in(CartPole(), RollInPolicy(None, policy.actor()), np.arange(10, dtype=np.uint64))
     np.testing.assert_array_equal(found.returns, found.mask.sum(axis=1))
@@ -159,7 +159,7 @@ def test_trajectory_returns_are_sums_of_rewards():
 
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7])
 def test_roll_in_policy_lets_expert_act_in_fraction_alpha_of_steps(alpha):
-    """Within 4 standard deviations, and at no particular time."""
+    """The fraction is within 4 standard deviations of alpha at every time step."""
     simulator = Acrobot(horizon=100)
     policy = FeedForwardPolicy(6, CategoricalHead(3))
     found = roll_in(
@@ -219,7 +219,7 @@ def test_roll_in_deterministic_takes_the_mode():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_roll_in_visits_states_with_exact_distribution(alpha):
-    """8,000 roll-ins of the tiny MDP: the share of s at t is d_t(s), each within 4 standard deviations."""
+    """8,000 roll-ins of the tiny MDP: the share of s at t is d_t(s) within 4 standard deviations."""
     policy = linear_policy().float()
     n = 8000
     found = roll_in(
@@ -242,7 +242,7 @@ def test_roll_in_raises_when_every_cost_is_not_finite():
 
 
 class DivergingMdp(TinyMdp):
-    """The tiny MDP, but episodes from state 1 with odd luck diverge in the second step and end there."""
+    """The tiny MDP; episodes that start in state 1 with an odd seed diverge in the second step and end there."""
 
     def reset(self, seeds):
         state = super().reset(seeds)
@@ -261,14 +261,14 @@ def test_roll_in_excludes_and_counts_diverged_episodes():
     found = roll_in(DivergingMdp(), acting, own)
     whole = roll_in(TinyMdp(), acting, own)
     started = (whole.states[:, 0, 0] == 1) & (whole.states[:, 0, 2] % 2 == 1)
-    lost = started & whole.mask[:, 1]  # one that ended in its first step did not live to diverge
+    lost = started & whole.mask[:, 1]  # an episode that ended in its first step did not diverge
     assert started.sum() == 2 and 1 <= lost.sum() == found.diverged
     assert whole.diverged == 0
     np.testing.assert_array_equal(found.seeds, own[~lost])
     np.testing.assert_array_equal(found.returns, whole.returns[~lost])
     np.testing.assert_array_equal(found.actions, whole.actions[~lost])
     sound = whole.take(np.flatnonzero(~lost))
-    costs = random_costs(sound, actions=None)  # the average is over those that are left
+    costs = random_costs(sound, actions=None)  # the mean is over the episodes that did not diverge
     np.testing.assert_array_equal(
         gradient(policy, taken_action_loss, found, costs), gradient(policy, taken_action_loss, sound, costs)
     )
@@ -290,7 +290,7 @@ def test_roll_in_policy_rejects_missing_actor_or_invalid_alpha(expert, learner, 
 @every_case
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_roll_in_deterministic_actions_are_modes_of_policy_distribution(simulator, policy, expert, alpha):
-    """Also after a step of the expert, which the learner observed and remembers."""
+    """Also after a step of the expert, which enters the learner's memory."""
     found = roll_in(
         simulator, RollInPolicy(expert, policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40), True
     )
@@ -342,7 +342,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 @dataclass
 class RecordingActor:
-    """An actor that records its memory at each step."""
+    """Actor that records its memory at each step."""
 
     inner: object
     before: list
@@ -356,7 +356,7 @@ class RecordingActor:
 
 
 def continue_with_modes(simulator, actor, state, memory):
-    """Yield the actions of each time step, when the actor takes modes from the given state on."""
+    """Yield the actions of each time step when the actor takes modes from the given state on."""
     while len(state):
         parameters, memory = actor.parameters(simulator.observe(state), memory)
         action = actor.choose(parameters, 0.0)

@@ -1,4 +1,4 @@
-"""The record of K trajectories."""
+"""Arrays of K trajectories."""
 
 from dataclasses import FrozenInstanceError, replace
 

@@ -1,4 +1,4 @@
-"""Acrobot against Gymnasium's own `Acrobot-v1`."""
+"""Acrobot against Gymnasium's `Acrobot-v1`."""
 
 import gymnasium
 import numpy as np
@@ -15,7 +15,7 @@ def env():
 
 
 def sample_states(generator):
-    """A third hanging, a third close to ±π and to upright, a third as fast as they come."""
+    """Return states: a third hanging, a third close to ±π and to upright, a third near the speed limits."""
     share = np.arange(STEPS) % 3
     states = generator.uniform(-1, 1, (STEPS, 4)) * [1.5, 1.5, 3.0, 6.0]
     close = share == 1
@@ -50,15 +50,15 @@ def test_acrobot_simulator_steps_from_any_state_match_gymnasium(env):
         np.testing.assert_allclose(observed[i], observation, rtol=0, atol=1e-12)
         assert (-cost[i], done[i]) == (reward, terminated)
         ended += terminated
-    assert 500 < ended < 9500  # both outcomes were tried
+    assert 500 < ended < 9500  # both outcomes occurred
     limits = np.array([4 * np.pi, 9 * np.pi])
-    assert (np.abs(following[:, 2:]) == limits).any(axis=0).all()  # both speeds were cut
+    assert (np.abs(following[:, 2:]) == limits).any(axis=0).all()  # both speeds were clipped
     assert (np.abs(following[:, :2]) <= np.pi).all()
-    assert (np.abs(following[:, :2] - states[:, :2]) > np.pi).any(axis=0).all()  # both angles went round
+    assert (np.abs(following[:, :2] - states[:, :2]) > np.pi).any(axis=0).all()  # both angles wrapped around
 
 
 def test_acrobot_simulator_episode_matches_gymnasium(env):
-    """60 steps without setting the state: Acrobot is chaotic, so each must be right to the last bits."""
+    """60 steps without setting the state: Acrobot is chaotic, so each step must be right to the last bits."""
     state = Acrobot().reset(np.array([3]))
     generator = np.random.default_rng(0)
     env.reset(seed=3)

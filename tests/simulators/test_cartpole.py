@@ -1,4 +1,4 @@
-"""CartPole against Gymnasium's own `CartPole-v1`."""
+"""CartPole against Gymnasium's `CartPole-v1`."""
 
 import gymnasium
 import numpy as np
@@ -15,17 +15,17 @@ def env():
 
 
 def sample_states(generator):
-    """A third usual, a third close to a limit of position or angle, a third fast."""
-    usual = generator.uniform(-1, 1, (STEPS, 4)) * [2.4, 2.0, 0.2095, 2.0]
-    close = usual.copy()
+    """Return states: a third typical, a third close to a limit of position or angle, a third fast."""
+    typical = generator.uniform(-1, 1, (STEPS, 4)) * [2.4, 2.0, 0.2095, 2.0]
+    close = typical.copy()
     sign = generator.choice([-1, 1], STEPS)
     at_the_end = sign * generator.normal(2.4, 0.02, STEPS)
     at_the_angle = sign * generator.normal(0.2095, 0.01, STEPS)
     close[:, 0] = np.where(generator.random(STEPS) < 0.5, at_the_end, close[:, 0])
     close[:, 2] = np.where(generator.random(STEPS) < 0.5, at_the_angle, close[:, 2])
-    fast = usual * [1, 50, 1, 50]
+    fast = typical * [1, 50, 1, 50]
     return np.where(
-        (np.arange(STEPS) % 3)[:, None] == 0, usual, np.where((np.arange(STEPS) % 3)[:, None] == 1, close, fast)
+        (np.arange(STEPS) % 3)[:, None] == 0, typical, np.where((np.arange(STEPS) % 3)[:, None] == 1, close, fast)
     )
 
 
@@ -55,11 +55,11 @@ def test_cartpole_simulator_steps_from_any_state_match_gymnasium(env):
         np.testing.assert_array_equal(observed[i], observation)
         assert (-cost[i], done[i]) == (reward, terminated)
         ended += terminated
-    assert 1000 < ended < 9000  # both outcomes were tried
+    assert 1000 < ended < 9000  # both outcomes occurred
 
 
 def test_cartpole_simulator_episodes_match_gymnasium(env):
-    """One after the other without setting the state: rounding does not build up into another trajectory."""
+    """Consecutive steps without setting the state: rounding errors do not build up."""
     for seed in range(20):
         state = CartPole().reset(np.array([seed]))
         generator = np.random.default_rng(seed)

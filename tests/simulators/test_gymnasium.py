@@ -1,4 +1,4 @@
-"""Gymnasium environments as simulators: the same trajectories, exact branching, and refusal of what cannot be exact."""
+"""Gymnasium environments as simulators: equal trajectories, exact branching, and rejection of inexact ones."""
 
 import copy
 import pickle
@@ -23,8 +23,7 @@ from aggrevated.simulators.gymnasium import GymnasiumSimulator
 
 
 class Walk(gymnasium.Env):
-    """A walk on the line whose steps may be noisy; subclasses have the faults that an adapter must find, or the shapes
-    that it must fit."""
+    """A walk on the line with optional noise; subclasses add faults that the adapter must find, or other spaces."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
     action_space = spaces.Discrete(3, start=-1)
@@ -40,7 +39,7 @@ class Walk(gymnasium.Env):
 
     def step(self, action):
         self.t += 1
-        self.place += [float(action), self.noise()]  # in place: an array that was set is changed here
+        self.place += [float(action), self.noise()]  # in place: an array that was set as state is changed here
         return self.place.astype(np.float32), -abs(self.place[0]), False, self.t == 60, {}
 
 
@@ -96,7 +95,7 @@ class Quiet(Walk):
 
 
 class LastAction(Quiet):
-    """Every other step depends on the action before; `get_state` below does not tell."""
+    """Every second step depends on the previous action, which `get_state` below does not include."""
 
     last = 0
 
@@ -119,7 +118,7 @@ class DictObservations(Quiet):
 
 
 class Grid(Quiet):
-    """Observations and actions of two axes."""
+    """Observations and actions with two axes."""
 
     observation_space = spaces.Box(-1e300, 1e300, (1, 2), np.float64)
     action_space = spaces.Box(np.array([[-1.0, -2.0]]), np.array([[1.0, 2.0]]), dtype=np.float64)
@@ -131,7 +130,7 @@ class Grid(Quiet):
     def step(self, action):
         assert self.action_space.contains(action)
         self.place = self.place + action[0]
-        action *= 0.0  # an environment may change the array that it is given
+        action *= 0.0  # an environment may change the array that it gets
         return self.place[None].copy(), 0.0, False, False, {}
 
 
@@ -170,7 +169,7 @@ def assert_same_trajectories(one, other):
 
 
 def step_along(simulator, state, actions):
-    """The states, costs and ends after each of `actions` [t, n], from `state`."""
+    """Return the states, costs and ends after each of `actions` [t, n], starting from `state`."""
     outcomes = []
     for action in actions:
         state, cost, done = simulator.step(state, action)
@@ -197,7 +196,7 @@ def test_gymnasium_simulator_trajectories_match_native_simulators(name, native, 
     adapted = GymnasiumSimulator(name, native.horizon, **options)
     assert isinstance(adapted, Simulator)
     assert adapted.observation_space == native.observation_space and adapted.action_space == native.action_space
-    for iteration in range(2):  # the second roll-in meets used environments
+    for iteration in range(2):  # the second roll-in reuses environments
         ours, theirs = (collect_trajectories(simulator, iteration=iteration) for simulator in (native, adapted))
         for field in ("mask", "actions", "costs"):
             np.testing.assert_array_equal(getattr(theirs, field), getattr(ours, field), err_msg=field)
@@ -211,13 +210,13 @@ def test_gymnasium_simulator_branching_leaves_the_original_unchanged(options):
     start = simulator.reset(np.arange(4, dtype=np.uint64))
     actions = rng.integers(0, 2, (7, 4))
     middle = step_along(simulator, start, actions[:4])[-1][0]
-    kept = middle.copy()
+    copy = middle.copy()
     original = step_along(simulator, middle, actions[4:])
     branch = step_along(simulator, middle, 1 - actions[4:])
     assert not np.array_equal(branch[-1][0], original[-1][0])
     assert_same_outcomes(step_along(simulator, middle, actions[4:]), original)
     assert_same_outcomes(step_along(simulator, start, actions)[4:], original)
-    np.testing.assert_array_equal(middle, kept)
+    np.testing.assert_array_equal(middle, copy)
 
 
 def test_gymnasium_simulator_steps_a_state_repeated_in_a_batch():
@@ -250,7 +249,7 @@ def test_gymnasium_simulator_going_forward_takes_one_environment_step_each():
     for _ in range(2):
         taken = 0
         assert collect_trajectories(simulator).steps == taken == 8 * 40
-        assert not simulator._pool.standing and len(simulator._pool.spare) == 8  # used again in the next roll-in
+        assert not simulator._pool.standing and len(simulator._pool.spare) == 8  # reused in the next roll-in
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda simulator: pickle.loads(pickle.dumps(simulator))])
@@ -315,15 +314,15 @@ def test_gymnasium_simulator_flattens_boxes_and_clips_actions():
 def test_gymnasium_simulator_snapshot_holds_get_state_and_sets_a_copy():
     simulator = GymnasiumSimulator(Quiet, 50, **WITH_STATE)
     state = simulator.reset(np.array([3, 4]))
-    kept = state.copy()
+    copy = state.copy()
     following, _, _ = simulator.step(state, np.array([2, 0]))
-    np.testing.assert_array_equal(state, kept)
+    np.testing.assert_array_equal(state, copy)
     before, after = (np.array(simulator.snapshot(states)) for states in (state, following))
     np.testing.assert_array_equal(after[:, 1:], [[0.5, 1], [0.5, 1]])
     np.testing.assert_allclose((after - before)[:, 0], [1, -1])
-    kept_in = [value for states in (state, following) for value in simulator.snapshot(states)]
+    snapshots = [value for states in (state, following) for value in simulator.snapshot(states)]
     for env in simulator._pool.spare:
-        assert not any(np.shares_memory(env.unwrapped.place, value) for value in kept_in)
+        assert not any(np.shares_memory(env.unwrapped.place, value) for value in snapshots)
 
 
 @pytest.mark.parametrize("seed", [0, 2**53 + 1, 2**64 - 1])
@@ -333,7 +332,7 @@ def test_gymnasium_simulator_uses_every_bit_of_a_seed(seed):
     state = simulator.reset(np.array([seed], np.uint64))
     first = reference.reset(seed=seed)[0]
     np.testing.assert_array_equal(simulator.observe(state)[0], first)
-    simulator.close()  # restored from the seed that is in the state
+    simulator.close()  # restored from the seed in the state
     following, cost, _ = simulator.step(state, np.array([2]))
     observation, reward, *_ = reference.step(1)
     np.testing.assert_array_equal(simulator.observe(following)[0], observation)
@@ -416,7 +415,7 @@ def test_gymnasium_simulator_refuses_observations_of_a_wrong_shape():
 
 
 class Halved(GymnasiumSimulator):
-    """A user's subclass with an attribute of its own."""
+    """A user's subclass with an additional attribute."""
 
     def __init__(self, factor):
         self.factor = factor

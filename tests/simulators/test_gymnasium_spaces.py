@@ -1,4 +1,4 @@
-"""Environments of every kind: what they show and take, legal actions, randomness, seeds, and restoring of states."""
+"""Gymnasium environments of every kind: spaces, action masks, randomness, seeds and restoring of states."""
 
 import pickle
 import time
@@ -22,7 +22,7 @@ SEEDS = np.array([1, 2, 3], np.uint64)
 
 
 class Line(gymnasium.Env):
-    """A place on the line; what it shows of it and how it is moved is up to the subclass."""
+    """A position on the line; subclasses choose the observation, the motion and the info."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
     action_space = spaces.Discrete(2)
@@ -30,19 +30,19 @@ class Line(gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.place = int(self.np_random.integers(3))
-        return self.shown(), self.told()
+        return self.make_observation(), self.make_info()
 
     def step(self, action):
-        self.place += self.moved(action)
-        return self.shown(), -1.0, False, False, self.told()
+        self.place += self.motion(action)
+        return self.make_observation(), -1.0, False, False, self.make_info()
 
-    def shown(self):
+    def make_observation(self):
         return np.array([self.place], np.float32)
 
-    def moved(self, action):
+    def motion(self, action):
         return int(action)
 
-    def told(self):
+    def make_info(self):
         return {}
 
 
@@ -62,7 +62,7 @@ DICT = spaces.Dict({"a": spaces.Discrete(40), "b": spaces.Tuple([spaces.MultiBin
 
 
 @pytest.mark.parametrize(
-    ("space", "shown", "size", "column"),
+    ("space", "make_observation", "size", "column"),
     [
         (spaces.Discrete(40, start=-1), lambda self: self.place, 40, None),
         (spaces.MultiDiscrete([40, 2]), lambda self: [self.place, 1], 42, None),
@@ -74,8 +74,10 @@ DICT = spaces.Dict({"a": spaces.Discrete(40), "b": spaces.Tuple([spaces.MultiBin
     ],
     ids=["discrete", "multi-discrete", "multi-binary", "dict of tuple", "number", "list", "integers"],
 )
-def test_gymnasium_simulator_turns_every_observation_space_into_vectors(space, shown, size, column):
-    simulator, before, after = observe_first_and_next(make_line_class(observation_space=space, shown=shown))
+def test_gymnasium_simulator_turns_every_observation_space_into_vectors(space, make_observation, size, column):
+    simulator, before, after = observe_first_and_next(
+        make_line_class(observation_space=space, make_observation=make_observation)
+    )
     assert simulator.observation_space.shape == (size,) and before.shape == (3, size) and before.dtype == np.float32
     places = before[:, column] if column is not None else before[:, :40].argmax(axis=1)
     moved = after[:, column] if column is not None else after[:, :40].argmax(axis=1)
@@ -86,11 +88,13 @@ def test_gymnasium_simulator_keeps_image_observations():
     space = spaces.Box(0, 255, (9, 8, 3), np.uint8)
     buffer = np.zeros((9, 8, 3), np.uint8)
 
-    def shown(self):
+    def make_observation(self):
         buffer[:] = self.place
-        return buffer  # one and the same, for all of them
+        return buffer  # the same array for all of them
 
-    _, before, after = observe_first_and_next(make_line_class(observation_space=space, shown=shown))
+    _, before, after = observe_first_and_next(
+        make_line_class(observation_space=space, make_observation=make_observation)
+    )
     assert before.shape == (3, 9, 8, 3) and before.dtype == np.float32
     np.testing.assert_array_equal(after - before, 1)
     with pytest.raises(UsageError, match="GrayscaleObservation and ResizeObservation"):
@@ -106,11 +110,11 @@ def test_gymnasium_simulator_keeps_image_observations():
     ],
 )
 def test_gymnasium_simulator_enumerates_combinations_of_choices(space, taken):
-    def moved(self, action):
+    def motion(self, action):
         assert self.action_space.contains(action)
         return 10 * int(action[0]) + int(action[1])
 
-    simulator = GymnasiumSimulator(make_line_class(action_space=space, moved=moved), 5)
+    simulator = GymnasiumSimulator(make_line_class(action_space=space, moved=motion), 5)
     assert simulator.action_space == spaces.Discrete(len(taken))
     states = np.repeat(simulator.reset(SEEDS[:1]), len(taken))
     following = simulator.step(states, np.arange(len(taken)))[0]
@@ -127,17 +131,17 @@ def test_gymnasium_simulator_enumerates_combinations_of_choices(space, taken):
     ],
 )
 def test_find_action_mask_reads_the_mask_from_info(space, mask, legal):
-    def moved(self, action):
+    def motion(self, action):
         number = (
             int(np.ravel_multi_index(np.ravel(action), (2, 2))) if isinstance(space, spaces.MultiDiscrete) else action
         )
         assert legal[number] or self.place % 2, "an illegal action"
         return 1
 
-    def told(self):
-        return {} if self.place % 2 else {"action_mask": mask}  # odd places say nothing: all is legal
+    def make_info(self):
+        return {} if self.place % 2 else {"action_mask": mask}  # odd positions have no mask: all actions are legal
 
-    simulator = GymnasiumSimulator(make_line_class(action_space=space, moved=moved, told=told), 6)
+    simulator = GymnasiumSimulator(make_line_class(action_space=space, motion=motion, make_info=make_info), 6)
     rules = find_action_mask(simulator)
     states = simulator.reset(np.arange(20, dtype=np.uint64))
     odd = simulator.observe(states)[:, 0] % 2 == 1
@@ -148,21 +152,21 @@ def test_find_action_mask_reads_the_mask_from_info(space, mask, legal):
 
 
 class Masked(Line):
-    """Says which actions are legal by a method, or in what it shows; at even places the second is not."""
+    """An environment with action masks in a method; at even positions action 1 is illegal."""
 
     def action_masks(self):
         return np.array([True, self.place % 2 == 1])
 
 
-class Shows(Line):
+class MaskInObservation(Line):
     observation_space = spaces.Dict({"place": spaces.Box(-99, 99, (1,)), "action_mask": spaces.MultiBinary(2)})
 
-    def shown(self):
-        return {"place": super().shown(), "action_mask": np.array([1, self.place % 2], np.int8)}
+    def make_observation(self):
+        return {"place": super().make_observation(), "action_mask": np.array([1, self.place % 2], np.int8)}
 
 
 def test_find_action_mask_finds_masks_in_methods_and_observations():
-    for make, place in ((Masked, 0), (Shows, 2), (lambda: gymnasium.wrappers.Autoreset(Masked()), 0)):
+    for make, place in ((Masked, 0), (MaskInObservation, 2), (lambda: gymnasium.wrappers.Autoreset(Masked()), 0)):
         simulator = GymnasiumSimulator(make, 6)
         states = simulator.reset(np.arange(20, dtype=np.uint64))
         odd = simulator.observe(states)[:, place] % 2 == 1
@@ -173,11 +177,11 @@ def test_find_action_mask_finds_masks_in_methods_and_observations():
 def test_gymnasium_simulator_refuses_a_mask_of_a_wrong_size_and_needs_none():
     assert find_action_mask(GymnasiumSimulator(Line, 5)) is None
     with pytest.raises(UserCodeError, match=r"action_mask of shape \(3,\).*return 2 booleans"):
-        GymnasiumSimulator(make_line_class(told=lambda self: {"action_mask": np.ones(3)}), 5)
+        GymnasiumSimulator(make_line_class(make_info=lambda self: {"action_mask": np.ones(3)}), 5)
 
 
 @pytest.mark.parametrize(
-    ("shown", "words"),
+    ("make_observation", "words"),
     [
         (lambda self: {"b": ([0, 1], np.zeros((2, 1)))}, "not in its space .KeyError: 'a'"),
         (lambda self: {"a": 77, "b": ([0, 1], np.zeros((2, 1)))}, "not in its space .IndexError"),
@@ -185,9 +189,9 @@ def test_gymnasium_simulator_refuses_a_mask_of_a_wrong_size_and_needs_none():
         (lambda self: {"a": 1, "b": ([0, 1], np.full((2, 1), np.nan))}, r"not finite .number 42 is nan"),
     ],
 )
-def test_gymnasium_simulator_reports_observations_outside_their_space(shown, words):
+def test_gymnasium_simulator_reports_observations_outside_their_space(make_observation, words):
     with pytest.raises(UserCodeError, match=words):
-        GymnasiumSimulator(make_line_class(observation_space=DICT, shown=shown), 5)
+        GymnasiumSimulator(make_line_class(observation_space=DICT, make_observation=make_observation), 5)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +214,10 @@ def test_gymnasium_simulator_reports_observations_outside_their_space(shown, wor
 )
 def test_gymnasium_simulator_finds_the_best_exact_restorer_and_randomness(environment, words, chance):
     simulator = GymnasiumSimulator(environment, 30)
-    said = " | ".join(simulator.notes)
-    assert words in said and "a check found this exact" in said
-    assert (find_reseedable(simulator) is not None) == chance == ("it is stochastic" in said)
-    assert f"{simulator.proof_steps:,} steps" in said and simulator.proof_steps > 0
+    notes = " | ".join(simulator.notes)
+    assert words in notes and "a check found this exact" in notes
+    assert (find_reseedable(simulator) is not None) == chance == ("it is stochastic" in notes)
+    assert f"{simulator.proof_steps:,} steps" in notes and simulator.proof_steps > 0
     assert (simulator.replayed_steps() > 0) == ("replaying" in words)
 
 
@@ -255,10 +259,10 @@ def test_monte_carlo_oracle_repeats_rollouts_only_in_random_environments():
         MonteCarloOracle(GymnasiumSimulator("CartPole-v1"), Right(), rollouts=2)
 
 
-class Keeps(Line):
-    """It has a way back of its own."""
+class Restorable(Line):
+    """An environment with `save_state` and `restore_state`."""
 
-    kept = True
+    restores_last = True
 
     def step(self, action):
         self.last = [*getattr(self, "last", []), int(action)][-2:]
@@ -268,7 +272,7 @@ class Keeps(Line):
         self.last = []
         return super().reset(seed=seed)
 
-    def moved(self, action):
+    def motion(self, action):
         return sum(self.last)
 
     def save_state(self):
@@ -276,19 +280,19 @@ class Keeps(Line):
 
     def restore_state(self, state):
         self.place = state["place"]
-        if self.kept:
+        if self.restores_last:
             self.last = state["last"]
 
 
 def test_gymnasium_simulator_uses_the_environments_save_state_if_exact():
-    assert "by its own save_state and restore_state" in " ".join(GymnasiumSimulator(Keeps, 30).notes)
-    forgetful = GymnasiumSimulator(type("Forgets", (Keeps,), {"kept": False}), 30)
-    said = " ".join(forgetful.notes)
-    assert "save_state and restore_state: a check found this inexact" in said and "by replaying" in said
+    assert "by its own save_state and restore_state" in " ".join(GymnasiumSimulator(Restorable, 30).notes)
+    forgetful = GymnasiumSimulator(type("Forgetful", (Restorable,), {"restores_last": False}), 30)
+    notes = " ".join(forgetful.notes)
+    assert "save_state and restore_state: a check found this inexact" in notes and "by replaying" in notes
 
 
-class Small(Line):
-    """Seeds are of 31 bits."""
+class SmallSeeds(Line):
+    """Seeds are limited to 31 bits."""
 
     def reset(self, *, seed=None, options=None):
         if seed is not None and seed >= 2**31:
@@ -299,11 +303,11 @@ class Small(Line):
 class Seedless(Line):
     def reset(self):
         self.place = int(self.np_random.integers(1000))
-        return self.shown(), {}
+        return self.make_observation(), {}
 
 
 def test_gymnasium_simulator_supports_small_seeds_and_seedless_resets():
-    small = GymnasiumSimulator(Small, 5)
+    small = GymnasiumSimulator(SmallSeeds, 5)
     assert "modulo 2**31" in " ".join(small.notes)
     one, other = small.observe(small.reset(np.array([7, 7 + 2**31], np.uint64)))
     assert one == other
@@ -399,8 +403,8 @@ def test_gymnasium_simulator_pictures_of_an_episode_step_forward_once():
     for _ in range(10):
         states.append(state)
         state = simulator.step(state, np.array([1]))[0]
-    simulator.step(states[-1], np.array([0]))  # elsewhere
-    last = simulator.step(states[-1], np.array([1]))[0]  # on a branch, as `watch` does
+    simulator.step(states[-1], np.array([0]))  # from another environment
+    last = simulator.step(states[-1], np.array([1]))[0]  # on a branch, as in `watch`
     steps = 0
     drawn = simulator.pictures(np.concatenate([*states, last]))
     assert steps == 10
@@ -426,7 +430,7 @@ def test_gymnasium_states_share_one_history_and_limit_branches():
     assert len(pickle.dumps(episode)) < 400 * len(episode)
     sent = pickle.loads(pickle.dumps(episode))
     np.testing.assert_array_equal(sent, episode)
-    simulator.step(sent[150:151], np.array([0]))  # can be gone on from
+    simulator.step(sent[150:151], np.array([0]))  # can be continued from
     place = HistoryPosition(ActionHistory(3), 0)
     for t in range(100):
         place.append_action(0)

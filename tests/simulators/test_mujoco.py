@@ -1,6 +1,6 @@
-"""MuJoCo's robots against Gymnasium's own, and their snapshots, bit for bit.
+"""MuJoCo simulators against Gymnasium's environments, and their snapshots, bit for bit.
 
-`AGGREVATED_SNAPSHOTS=1000 python -m pytest -s tests/simulators/test_mujoco.py -k snapshots` is the long form.
+The long form is `AGGREVATED_SNAPSHOTS=1000 python -m pytest -s tests/simulators/test_mujoco.py -k snapshots`.
 """
 
 import hashlib
@@ -26,19 +26,19 @@ every_robot = pytest.mark.parametrize("name", ROBOTS)
 
 
 def make_gymnasium_environment(name):
-    """Gymnasium's environment, without its wrappers."""
+    """Return Gymnasium's environment without its wrappers."""
     return gymnasium.make(ROBOTS[name].environment, disable_env_checker=True).unwrapped
 
 
 def sample_actions(simulator, *shape, seed=0, dtype=np.float32):
-    """[*shape, A], anywhere in the action space."""
+    """Return actions [*shape, A], uniform over the action space."""
     space = simulator.action_space
     drawn = np.random.default_rng(seed).uniform(space.low, space.high, (*shape, *space.shape))
     return drawn.astype(dtype)
 
 
 def make_states_and_actions(simulator, count=12, steps=8):
-    """States after some random steps, and actions to take there."""
+    """Return states after some random steps, and actions to take there."""
     state = simulator.reset(np.arange(count, dtype=np.uint64))
     for action in sample_actions(simulator, steps, count, seed=1):
         state, _, _ = simulator.step(state, action)
@@ -48,7 +48,7 @@ def make_states_and_actions(simulator, count=12, steps=8):
 @every_robot
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_mujoco_simulator_steps_match_gymnasium_bit_for_bit(name, dtype):
-    """On and on from six resets, whether an episode has ended or not."""
+    """Steps from six resets agree, also after the end of an episode."""
     simulator = MuJoCo(name, threads=1)
     env = make_gymnasium_environment(name)
     actions = sample_actions(simulator, len(SEEDS), STEPS, dtype=dtype)
@@ -69,7 +69,7 @@ def test_mujoco_simulator_steps_match_gymnasium_bit_for_bit(name, dtype):
             np.testing.assert_array_equal(observed[t + 1][i], observation)
             assert (costs[t][i], ended[t][i]) == (-reward, terminated), (seed, t)
     assert np.any(ended) == (ROBOTS[name].healthy is not None) and not np.all(ended)
-    assert len(np.unique(costs)) > 100 or name == "inverted-pendulum"  # which pays 1 a step
+    assert len(np.unique(costs)) > 100 or name == "inverted-pendulum"  # the inverted pendulum pays 1 a step
     np.testing.assert_array_equal(simulator.observe(state), observed[-1].astype(np.float32))
 
 
@@ -96,10 +96,10 @@ def test_mujoco_simulator_clips_velocities_of_hopper_and_walker_at_10():
 
 
 def record_uninterrupted(name, count, seed=0):
-    """(snapshots [n, S], actions [n, STEPS, A], and the states [STEPS, n, S], costs and ends that follow them).
+    """Return snapshots [n, S], actions [n, STEPS, A], and the states [STEPS, n, S], costs and ends that follow.
 
-    Gymnasium's own environment runs through, each time from another seed; on the way, at a random moment, its state
-    is read, and is never set back.
+    Gymnasium's environment runs without interruption, each time from another seed. Its state is read at a random moment
+    and is never set.
     """
     simulator = MuJoCo(name, threads=1)
     env = make_gymnasium_environment(name)
@@ -123,7 +123,7 @@ def record_uninterrupted(name, count, seed=0):
 
 
 def run_from_snapshots(name, snapshots, actions):
-    """The states, costs and ends that follow the snapshots."""
+    """Return the states, costs and ends that follow the snapshots."""
     simulator = MuJoCo(name)
     state = snapshots
     steps = []
@@ -134,7 +134,7 @@ def run_from_snapshots(name, snapshots, actions):
 
 
 def digest_bytes(arrays):
-    """A digest of their bytes."""
+    """Return the SHA-256 of the bytes of the arrays."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
 
@@ -151,7 +151,7 @@ with np.load(sys.argv[1]) as file:
 
 @pytest.mark.timeout(1800)
 def test_mujoco_snapshots_continue_bit_for_bit_here_and_in_a_fresh_process(tmp_path):
-    """Restored in this process and in a fresh one: the bits of 100 steps are those of a simulation that ran through."""
+    """The 100 steps after a snapshot equal those of an uninterrupted simulation, in this process and in a new one."""
     given = {}
     lines = []
     for name in ROBOTS:
@@ -177,7 +177,7 @@ def test_mujoco_snapshots_continue_bit_for_bit_here_and_in_a_fresh_process(tmp_p
 
 @pytest.mark.parametrize("name", ["hopper", "walker"])
 def test_mujoco_snapshot_without_its_warm_start_drifts(name):
-    """So the test above can fail. It is a drift in the last digits only, easily overlooked."""
+    """The snapshot test above can fail: without the warm start the last digits drift."""
     simulator = MuJoCo(name)
     state, _ = make_states_and_actions(simulator)
     physics = simulator.physics
@@ -213,7 +213,7 @@ def test_mujoco_simulator_refuses_zero_threads():
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("value", [1e12, -1e200, np.inf, np.nan])
 def test_mujoco_simulator_divergence_costs_nan_and_ends_the_episode(name, threads, value, monkeypatch, tmp_path):
-    """The trajectories beside it are untouched, in that step and in the next, and MuJoCo leaves no log behind."""
+    """The other trajectories do not change in that step nor in the next, and MuJoCo writes no log file."""
     monkeypatch.chdir(tmp_path)
     simulator = MuJoCo(name, threads=threads)
     state, action = make_states_and_actions(simulator)
@@ -224,9 +224,9 @@ def test_mujoco_simulator_divergence_costs_nan_and_ends_the_episode(name, thread
         broken[[0, 5], at // state.itemsize] = value
         following, cost, done = simulator.step(broken, action)
         assert np.isnan(cost[[0, 5]]).all() and done[[0, 5]].all()
-        beside = np.setdiff1d(np.arange(len(state)), [0, 5])
+        others = np.setdiff1d(np.arange(len(state)), [0, 5])
         for found, alone in zip((following, cost, done), expected, strict=True):
-            np.testing.assert_array_equal(found[beside], alone[beside])
+            np.testing.assert_array_equal(found[others], alone[others])
     for found, alone in zip(simulator.step(state, action), expected, strict=True):
         np.testing.assert_array_equal(found, alone)
     assert list(tmp_path.iterdir()) == []
@@ -239,10 +239,10 @@ def test_mujoco_simulator_clips_actions_to_the_box(name):
     wild = 5 * sample_actions(simulator, len(state), seed=2)
     clipped = np.clip(wild, simulator.action_space.low, simulator.action_space.high)
     assert (wild != clipped).any(axis=0).all() and (wild == clipped).any()
-    kept = wild.copy()
+    copy = wild.copy()
     for found, expected in zip(simulator.step(state, wild), simulator.step(state, clipped), strict=True):
         np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(wild, kept)
+    np.testing.assert_array_equal(wild, copy)
 
 
 @pytest.mark.parametrize("package", ["mujoco", "imageio"])

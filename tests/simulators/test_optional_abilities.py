@@ -1,4 +1,4 @@
-"""Optional abilities of simulators are found in them, and through every wrapper around them."""
+"""Optional abilities of simulators are found in the simulators and through every wrapper."""
 
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ from helpers.tiny_mdp import Lucky, TinyExpert, TinyMdp, linear_policy, randomis
 SEEDS = np.arange(16, dtype=np.uint64)
 
 
-class Ruled(Lucky):
-    """The tiny MDP with chance in it, in which action 0 is illegal in state 0."""
+class MaskedTinyMdp(Lucky):
+    """The stochastic tiny MDP with action 0 illegal in state 0."""
 
     def action_mask(self, state):
         return np.column_stack([state[:, 0] != 0, np.ones((len(state), 2), bool)])
@@ -38,7 +38,7 @@ def wrap_in_view(simulator):
 
 @dataclass(frozen=True)
 class Plain:
-    """The protocol of a simulator around another, and no more."""
+    """Wrapper that implements the protocol of a simulator and nothing else."""
 
     simulator: Simulator
 
@@ -70,7 +70,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Forwarding:
-    """A stand-in that forwards every attribute."""
+    """Wrapper that forwards every attribute."""
 
     inner: Simulator
 
@@ -90,7 +90,7 @@ every_wrapping = pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPIN
 
 
 def test_find_action_mask_and_find_reseedable_return_the_able_simulator():
-    simulator = Ruled()
+    simulator = MaskedTinyMdp()
     assert isinstance(simulator, HasActionMask) and isinstance(simulator, Reseedable)
     assert find_action_mask(simulator) is simulator and find_reseedable(simulator) is simulator
     assert find_action_mask(Lucky()) is None and find_reseedable(Lucky()) is not None
@@ -107,26 +107,26 @@ def test_wrappers_of_a_plain_simulator_have_no_optional_abilities(wrap):
 
 def test_simulator_wrapper_needs_no_optional_abilities():
     for wrap in (wrap_in_view, Plain):
-        simulator = wrap(Ruled())
+        simulator = wrap(MaskedTinyMdp())
         assert isinstance(simulator, SimulatorWrapper) and isinstance(simulator, Simulator)
         assert not isinstance(simulator, HasActionMask | Reseedable)
-    assert not isinstance(Ruled(), SimulatorWrapper)
+    assert not isinstance(MaskedTinyMdp(), SimulatorWrapper)
 
 
 def test_roll_in_uses_the_action_mask_of_the_outermost_wrapper():
-    class Stricter(Plain):
+    class MaskingWrapper(Plain):
         def action_mask(self, state):
             return np.tile([False, True, False], (len(state), 1))
 
-    found = roll_in(Stricter(Ruled()), RollInPolicy(None, linear_policy().float().actor()), SEEDS)
+    found = roll_in(MaskingWrapper(MaskedTinyMdp()), RollInPolicy(None, linear_policy().float().actor()), SEEDS)
     assert (found.actions[found.mask] == 1).all()
 
 
 @every_wrapping
 def test_roll_in_obeys_the_action_mask_behind_any_wrapper(wrap):
     mixture = RollInPolicy(None, linear_policy().float().actor())
-    full = roll_in(Ruled(), mixture, SEEDS)
-    found = roll_in(wrap(Ruled()), mixture, SEEDS)
+    full = roll_in(MaskedTinyMdp(), mixture, SEEDS)
+    found = roll_in(wrap(MaskedTinyMdp()), mixture, SEEDS)
     assert not full.action_mask[full.mask].all() and full.action_mask.shape == (16, 3, 3)
     np.testing.assert_array_equal(found.action_mask, full.action_mask)
     np.testing.assert_array_equal(found.actions, full.actions)
@@ -134,7 +134,7 @@ def test_roll_in_obeys_the_action_mask_behind_any_wrapper(wrap):
 
 @every_wrapping
 def test_monte_carlo_oracle_reseeds_identically_behind_any_wrapper(wrap):
-    """A second rollout needs another seed: behind a wrapper it is that of the simulator itself, bit for bit."""
+    """A second rollout needs another seed: with a wrapper its costs equal those without one, bit for bit."""
     mdp = TabularSimulator(*(array[0] for array in make_random_mdps(1, 4, 3, 0)), horizon=6)
     policy = randomise(FeedForwardPolicy(24, CategoricalHead(3)), 1)
     trajectories = roll_in(mdp, RollInPolicy(None, policy.actor()), SEEDS)

@@ -1,4 +1,4 @@
-"""A simulator seen through a function: the learner sees less, and nothing else changes. (The contract has its part.)"""
+"""Partial observations: a function of the state hides parts from the learner and changes nothing else."""
 
 from math import pi, sqrt
 
@@ -31,7 +31,7 @@ def load_acrobot_expert():
 
 
 def test_partial_acrobot_shows_hand_computed_link_positions():
-    """Cosine and sine of 0 and 90°, then of 180° and −45°; whatever the velocities."""
+    """Cosine and sine of 0 and 90°, then of 180° and −45°, for any velocities."""
     state = np.array([[0.0, pi / 2, 1.0, 2.0], [pi, -pi / 4, -3.0, 4.0]])
     half = sqrt(0.5)
     seen = make_partial_acrobot(200).observe(state)
@@ -56,7 +56,7 @@ def test_partial_observation_simulator_changes_only_the_observations():
 
 
 def make_velocity_blind_policies(kind):
-    """Two policies with the same weights: one has weight 0 on the velocities, the other does not see them."""
+    """Return two policies with the same weights: one has weight 0 on the velocities, the other does not see them."""
     head = CategoricalHead(3)
     makers = {
         "mlp": lambda n: FeedForwardPolicy(n, head),
@@ -88,11 +88,11 @@ def test_roll_in_of_a_velocity_blind_policy_is_the_same_without_velocities(kind,
     for name in ("states", "actions", "costs", "mask", "by_expert"):
         np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
     np.testing.assert_array_equal(other.observations, one.observations[..., :4])
-    assert alpha == 0.0 or not one.mask.all()  # with the expert's help episodes end at different times
+    assert alpha == 0.0 or not one.mask.all()  # with the expert, episodes end at different times
 
 
 def test_partial_observation_simulator_shows_the_expert_the_full_state():
-    """It plays as on the full simulator, and gives the same Q*; without velocities it could not even be queried."""
+    """The expert acts as on the full simulator and returns the same Q*; it needs the velocities."""
     alone = [
         roll_in(simulator, RollInPolicy(load_acrobot_expert(), None, 1.0), SEEDS)
         for simulator in (Acrobot(H), make_partial_acrobot(H))
@@ -127,7 +127,7 @@ def test_partial_acrobot_observations_fit_every_kind_of_policy(kind):
 
 
 def test_partial_observation_simulator_keeps_illegal_actions_illegal():
-    """`roll_in` asks the simulator what is legal: a view of the state must not make an illegal action legal."""
+    """`roll_in` reads the action mask of the simulator: the wrapper must not make illegal actions legal."""
 
     class OnlyAction2(TinyMdp):
         def action_mask(self, state):

@@ -1,4 +1,4 @@
-"""Finite MDPs: dynamic programming against writing every trajectory down, and the simulator against its arrays."""
+"""Finite MDPs: dynamic programming against enumeration of all trajectories, and the simulator against its arrays."""
 
 from itertools import product
 
@@ -31,13 +31,13 @@ HORIZON = 3
 
 
 def make_tiny_mdp(seed, horizon=HORIZON):
-    """(transitions, costs, start, a random policy) of one MDP."""
+    """Return transitions, costs, start distribution and a random policy of one MDP."""
     p, c, start = (array[0] for array in make_random_mdps(1, STATES, ACTIONS, seed))
     return p, c, start, np.random.default_rng(seed).dirichlet(np.ones(ACTIONS), (horizon, STATES))
 
 
 def iter_trajectories(p, c, start, policy):
-    """(probability, cost, states) of all of them, by the definition."""
+    """Yield probability, cost and states of every trajectory, by definition."""
     steps = range(len(policy))
     for states in product(range(STATES), repeat=len(policy)):
         for actions in product(range(ACTIONS), repeat=len(policy)):
@@ -47,7 +47,7 @@ def iter_trajectories(p, c, start, policy):
 
 
 def q_by_enumeration(p, c, policy, t, s, a):
-    """Q^π_t(s, a), by trajectories that start at t in s with a."""
+    """Return Q^π_t(s, a) by enumerating trajectories that start at t in s with a."""
     forced = policy[t:].copy()
     forced[0, s] = np.eye(ACTIONS)[a]
     return sum(chance * cost for chance, cost, _ in iter_trajectories(p, c, np.eye(STATES)[s], forced))
@@ -87,7 +87,7 @@ def test_state_distributions_and_total_cost_are_sums_over_all_trajectories(seed)
 
 
 def test_dynamic_programming_gives_the_known_answers_of_the_tiny_mdp():
-    """Its episodes can end: what is missing from 1 in the transitions costs nothing any more."""
+    """Episodes can end: probability missing in a row of transitions leads to the end, at no further cost."""
     q = compute_optimal_q(transitions(), COST, 3)
     np.testing.assert_array_equal(q, Q_STAR)
     np.testing.assert_array_equal(make_greedy_policy(q), np.broadcast_to(np.eye(3)[EXPERT], (3, 3, 3)))
@@ -202,7 +202,7 @@ def test_tabular_simulator_first_states_match_the_probabilities(mdp):
 
 
 def test_tabular_simulator_episodes_match_dynamic_programming(mdp):
-    """The random draws of different steps are independent."""
+    """Random draws of different steps are independent."""
     n = 20_000
     actions = np.random.default_rng(0).integers(2, size=(3, 20_000))
     uniformly = np.full((3, 3, 2), 0.5)
@@ -231,7 +231,7 @@ def test_tabular_simulator_reseed_changes_only_the_randomness(mdp):
     action = np.zeros(500, int)
     other = mdp.reseed(state, make_seeds(500, 10_000))
     np.testing.assert_array_equal(other[:, :2], state[:, :2])
-    np.testing.assert_array_equal(state, make_states(1, 1, make_seeds(500)))  # its input is as it was
+    np.testing.assert_array_equal(state, make_states(1, 1, make_seeds(500)))  # the input is unchanged
     np.testing.assert_array_equal(mdp.observe(other), mdp.observe(state))
     first = mdp.step(state, action)
     second = mdp.step(other, action)
@@ -259,11 +259,11 @@ def test_monte_carlo_oracle_is_unbiased_for_q_star_of_a_tabular_mdp(mdp, advanta
     expert = TabularExpert(mdp)
     policy = FeedForwardPolicy(9, CategoricalHead(2), hidden=())
     trajectories = roll_in(mdp, RollInPolicy(None, policy.actor(), 0.0), make_seeds(3000))
-    asked = MonteCarloOracle(mdp, expert, rollouts=rollouts, advantage=advantage)(trajectories)
+    found = MonteCarloOracle(mdp, expert, rollouts=rollouts, advantage=advantage)(trajectories)
     s = trajectories.states[..., 0].astype(int)
     t = trajectories.states[..., 1].astype(int)
     truth = mdp.q_star - advantage * mdp.q_star.min(axis=2, keepdims=True)
     for time, state, action in np.ndindex(3, 3, 2):
-        values = asked.values[(t == time) & (s == state) & (trajectories.actions == action)].astype(float)
+        values = found.values[(t == time) & (s == state) & (trajectories.actions == action)].astype(float)
         assert len(values) > 100
         assert abs(values.mean() - truth[time, state, action]) <= 4 * values.std() / np.sqrt(len(values))

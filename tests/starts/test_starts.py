@@ -1,4 +1,4 @@
-"""Line 2: where learning begins."""
+"""Line 2: initial policies."""
 
 import numpy as np
 import pytest
@@ -19,22 +19,22 @@ from helpers.tiny_mdp import EXPERT, POLICIES, Home, TinyExpert, TinyMdp, Walk, 
 
 @pytest.mark.parametrize("kind", POLICIES)
 def test_pretrain_policy_keeps_the_deviation_and_raises_likelihood(kind):
-    """To the bit, and learns the rest: the expert's actions became many times as likely."""
+    """The deviation is unchanged to the bit; the expert's actions become many times as likely."""
     policy = random_policy(Walk(), kind, (8,), seed=0, log_deviation=-1.25)
     before = {name: w.clone() for name, w in policy.state_dict().items()}
     demonstrations = roll_in(Walk(), RollInPolicy(Home(), None, 1.0), derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, 10))
     costs = ExpertActionOracle(Home(), Walk.action_space)(demonstrations)
     loss = best_action_nll_loss(policy, demonstrations, costs).item()
-    assert pretrain_policy(policy, Walk(), Home(), 10, 100) == (300, 300)  # at home for all of H = 30
-    kept = [name for name in before if name.endswith("log_deviation")]
-    assert len(kept) == 1 and (before[kept[0]] == -1.25).all()
-    assert torch.equal(policy.state_dict()[kept[0]], before[kept[0]])
-    assert all(not torch.equal(w, before[name]) for name, w in policy.named_parameters() if name not in kept)
+    assert pretrain_policy(policy, Walk(), Home(), 10, 100) == (300, 300)  # stays at home for all of H = 30
+    deviations = [name for name in before if name.endswith("log_deviation")]
+    assert len(deviations) == 1 and (before[deviations[0]] == -1.25).all()
+    assert torch.equal(policy.state_dict()[deviations[0]], before[deviations[0]])
+    assert all(not torch.equal(w, before[name]) for name, w in policy.named_parameters() if name not in deviations)
     assert best_action_nll_loss(policy, demonstrations, costs).item() < loss - 0.01
 
 
 def test_pretrain_policy_finds_a_linear_expert():
-    """A linear expert is found exactly, whichever states it visits."""
+    """A linear expert is found exactly, whatever states it visits."""
     policy = FeedForwardPolicy(1, GaussianHead(2, -0.5), hidden=())
     pretrain_policy(policy, Walk(), Home(), 20, 1000)
     x = np.array([[-1.0], [0.5], [1.0]], np.float32)
@@ -59,7 +59,7 @@ def test_pretrain_policy_learns_more_with_more_steps():
 
 
 def test_pretrain_policy_learns_from_every_demonstration(monkeypatch):
-    """More than follow the leader keeps by itself; 5,600 draws miss one of 1,400 with probability e⁻⁴."""
+    """More demonstrations than follow the leader stores; 5,600 draws miss one of 1,400 with probability e⁻⁴."""
     drawn = []
 
     def record_minibatch(policy, trajectories, cost_to_go):
@@ -90,7 +90,7 @@ def test_random_policy_has_the_requested_log_deviation():
 
 
 def test_supervised_start_settings_call_pretrain_policy_with_their_values():
-    """And with K demonstrations, where it is not said how many."""
+    """K is the number of demonstrations where it is not set."""
     for demonstrations, k, expected in ((5, 9, 5), (0, 9, 9)):
         by_piece, by_hand = (random_policy(Walk(), "mlp", (8,), seed=0) for _ in range(2))
         start = SupervisedStartSettings(start_steps=7, start_learning_rate=0.02, demonstrations=demonstrations)

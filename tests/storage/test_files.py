@@ -1,4 +1,4 @@
-"""Files are whole or absent, and a sealed file notices every flipped bit."""
+"""Files are written whole or not at all, and a checksummed file detects every flipped bit."""
 
 import errno
 import os
@@ -50,7 +50,7 @@ def test_load_checksummed_notices_every_flipped_bit_and_truncation(tmp_path: Pat
                 tensors, facts = load_checksummed(tmp_path / "b")
             except DataError:
                 continue
-            # White space in the header may change without changing anything that is read.
+            # White space in the header may change without changing the content that is read.
             assert facts == {"n": 3} and digest_tensors(tensors) == digest_tensors(TENSORS), place
     for length in range(len(data)):
         (tmp_path / "b").write_bytes(data[:length])

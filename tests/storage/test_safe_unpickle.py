@@ -1,4 +1,4 @@
-"""Pickles are read without running them: honest ones as what they hold, others soon and in little memory."""
+"""Pickles are parsed without executing them: valid ones give their content, others fail fast and in little memory."""
 
 import pickle
 import time
@@ -17,7 +17,7 @@ from helpers.pickle_payloads import payloads
 
 
 class Thing:
-    """Of a class that the reader does not know."""
+    """A class that the parser does not know."""
 
     def __init__(self) -> None:
         self.mean = np.array([1.5, -2.0])

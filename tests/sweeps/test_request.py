@@ -1,4 +1,4 @@
-"""What a sweep is asked for, and what that comes to for a trial."""
+"""Sweep requests, and the config and parameters of their trials."""
 
 import re
 
@@ -15,33 +15,33 @@ RATES = "learning-rate=0.001,0.01"
 UPDATES = "update=regular,exponentiated"
 
 
-def test_effective_parameters_leave_out_what_has_no_effect_beside_a_choice() -> None:
-    asked = make_request(RATES, UPDATES)
+def test_effective_parameters_leave_out_settings_without_effect() -> None:
+    request = make_request(RATES, UPDATES)
     both = {"learning-rate": "0.01", "update": "regular"}
-    assert asked.select_effective_params(both) == both
-    assert asked.select_effective_params({"learning-rate": "0.01", "update": "exponentiated"}) == {
+    assert request.select_effective_params(both) == both
+    assert request.select_effective_params({"learning-rate": "0.01", "update": "exponentiated"}) == {
         "update": "exponentiated"
     }
-    config, kept = asked.resolve({"learning_rate": 0.01, "update": "exponentiated"})
-    assert config.update.name == "exponentiated" and "learning_rate" not in kept and kept["iterations"] == 2
+    config, settings = request.resolve({"learning_rate": 0.01, "update": "exponentiated"})
+    assert config.update.name == "exponentiated" and "learning_rate" not in settings and settings["iterations"] == 2
 
 
 def test_effective_parameters_of_ranges_have_few_digits() -> None:
-    asked = make_request("learning-rate=1e-4..1e-1:log", search="tpe", update="regular")
-    assert asked.select_effective_params({"learning-rate": 0.00123456789}) == {"learning-rate": 0.001235}
+    request = make_request("learning-rate=1e-4..1e-1:log", search="tpe", update="regular")
+    assert request.select_effective_params({"learning-rate": 0.00123456789}) == {"learning-rate": 0.001235}
 
 
 def test_fixed_settings_are_left_out_where_they_have_no_effect() -> None:
-    asked = make_request("update=natural,exponentiated", delta_kl=0.01)
-    asked.check()
-    assert asked.resolve({"update": "natural"})[0].update.delta_kl == 0.01
-    assert "delta_kl" not in asked.resolve({"update": "exponentiated"})[1]
+    request = make_request("update=natural,exponentiated", delta_kl=0.01)
+    request.check()
+    assert request.resolve({"update": "natural"})[0].update.delta_kl == 0.01
+    assert "delta_kl" not in request.resolve({"update": "exponentiated"})[1]
 
 
-def test_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
-    asked = make_request("alpha-schedule=geometric,linear", "alpha-decay=0.1..0.9:2", alpha_start=0.5)
-    asked.check()
-    assert asked.select_effective_params({"alpha-schedule": "linear", "alpha-decay": 0.1}) == {
+def test_shape_of_a_schedule_is_left_out_with_another_schedule() -> None:
+    request = make_request("alpha-schedule=geometric,linear", "alpha-decay=0.1..0.9:2", alpha_start=0.5)
+    request.check()
+    assert request.select_effective_params({"alpha-schedule": "linear", "alpha-decay": 0.1}) == {
         "alpha-schedule": "linear"
     }
 
@@ -87,30 +87,30 @@ def test_request_that_is_not_possible_is_refused_in_a_sentence(
 
 
 def test_setting_that_decides_what_is_measured_does_not_vary() -> None:
-    asked = make_request("horizon=100,200")
-    fixed = {name: value for name, value in asked.fixed.items() if name != "horizon"}
+    request = make_request("horizon=100,200")
+    fixed = {name: value for name, value in request.fixed.items() if name != "horizon"}
     with pytest.raises(UsageError, match="--horizon cannot vary: it changes what the score measures; fix it"):
-        SweepRequest(asked.task, asked.method, asked.varied, fixed, "grid", 2).check()
+        SweepRequest(request.task, request.method, request.varied, fixed, "grid", 2).check()
 
 
 def test_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> None:
-    asked = make_request(RATES, UPDATES, "hidden=16,64 32", "advantage=True,False", seeds=3, seed=5)
+    request = make_request(RATES, UPDATES, "hidden=16,64 32", "advantage=True,False", seeds=3, seed=5)
     params = {"learning-rate": "0.001", "update": "regular", "hidden": "64 32", "advantage": "False"}
-    command = asked.format_command(params)
+    command = request.format_command(params)
     assert command.startswith("aggrevated train cartpole ") and command.endswith(" --trials 3")
     for words in ("--learning-rate 0.001", "--hidden 64 32", "--no-advantage", "--seed 5", "--update regular"):
         assert words in command
     train = parse_command(command.split()[1:])
     assert train.trials == 3
-    assert asked.format_command({"update": "exponentiated"}).count("--learning-rate") == 0
+    assert request.format_command({"update": "exponentiated"}).count("--learning-rate") == 0
     other = make_request("method=dagger,sl").format_command({"method": "dagger"})
     assert re.match(r"aggrevated train cartpole --method dagger --iterations 2 ", other) and "--trials" not in other
 
 
 def test_request_is_read_as_it_was_written() -> None:
-    asked = make_request("learning-rate=1e-4..1e-1:log:3", UPDATES, "hidden=16,64 32", seeds=2, critic_hidden=(8,))
-    assert SweepRequest.from_dict(asked.to_dict(), "sweep.json") == asked
-    for broken in ({}, asked.to_dict() | {"varied": ["nothing"]}, asked.to_dict() | {"task": "cartpoll"}):
+    request = make_request("learning-rate=1e-4..1e-1:log:3", UPDATES, "hidden=16,64 32", seeds=2, critic_hidden=(8,))
+    assert SweepRequest.from_dict(request.to_dict(), "sweep.json") == request
+    for broken in ({}, request.to_dict() | {"varied": ["nothing"]}, request.to_dict() | {"task": "cartpoll"}):
         with pytest.raises(DataError, match=r"sweep\.json does not hold the request of a sweep"):
             SweepRequest.from_dict(broken, "sweep.json")
 
@@ -129,7 +129,7 @@ def test_grid_has_combinations_once_that_differ_only_in_what_has_no_effect() -> 
 
 def test_grid_of_too_many_combinations_is_refused() -> None:
     with pytest.raises(UsageError, match=r"has 40,000 combinations; give fewer points, or choose --search tpe"):
-        make_request("temperature=0.1..1:200", "alpha-start=0..1:200").grid  # noqa: B018 - it is computed
+        make_request("temperature=0.1..1:200", "alpha-start=0..1:200").grid  # noqa: B018 - the property computes
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What --vary says."""
+"""Syntax of --vary."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A sweep in its folder: stopped anywhere, it goes on to the same trials; what fails is written down."""
+"""A sweep in its folder: after a stop anywhere it resumes to the same trials; failures are recorded."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ UPDATES = "update=regular,exponentiated"
 
 
 class StoppedError(Exception):
-    """What nobody expects."""
+    """An unexpected exception."""
 
 
-def stopped_after(runs_left: int) -> Runner:
-    """Return a runner that is broken off after so many runs."""
+def make_stopping_runner(runs_left: int) -> Runner:
+    """Return a runner that raises after `runs_left` runs."""
     left = [runs_left]
 
     def run_all(runs: Sequence[Run], failed: FailureCallback) -> None:
@@ -50,21 +50,23 @@ def stopped_after(runs_left: int) -> Runner:
     return run_all
 
 
-def finished(asked: SweepRequest, proposed: Sequence[dict[str, Any]], score: Callable[..., float | None]) -> list:
-    """Return trials with these parameters; a score of None is of one that failed."""
+def make_finished_trials(
+    request: SweepRequest, proposed: Sequence[dict[str, Any]], score: Callable[..., float | None]
+) -> list:
+    """Return trials with these parameters; a score of None means that the trial failed."""
     return [
         create_trial(
             state=TrialState.PRUNED if score(params) is None else TrialState.COMPLETE,
             value=score(params),
             params=params,
-            distributions={name: asked.distributions[name] for name in params},
+            distributions={name: request.distributions[name] for name in params},
         )
         for params in proposed
     ]
 
 
 def near_best_rate(params: dict[str, Any]) -> float:
-    """A return that is best at a learning rate of 0.01."""
+    """Return a score that is best at a learning rate of 0.01."""
     return -abs(params.get("learning-rate", 0.1) - 0.01)
 
 
@@ -93,54 +95,54 @@ def test_grid_is_made_in_order_and_in_rounds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [0, 1, 8, 13, 20])
 def test_sweep_broken_off_after_any_run_goes_on_to_the_same_trials(tmp_path: Path, runs: int) -> None:
-    asked = make_request(RATES, UPDATES, search="tpe", trials=11, seeds=2)
-    expected = run_new(tmp_path / "whole", asked)
+    request = make_request(RATES, UPDATES, search="tpe", trials=11, seeds=2)
+    expected = run_new(tmp_path / "whole", request)
     with pytest.raises(StoppedError):
-        run_new(tmp_path / "broken", asked, stopped_after(runs))
-    trials = run_new(tmp_path / "broken", asked)
+        run_new(tmp_path / "broken", request, make_stopping_runner(runs))
+    trials = run_new(tmp_path / "broken", request)
     assert facts_of(trials) == facts_of(expected) and len(trials) == 11
 
 
 def test_sweep_killed_while_it_writes_its_journal_goes_on_to_the_same_trials(tmp_path: Path) -> None:
-    asked = make_request(RATES, UPDATES, search="tpe", trials=10)
-    expected = run_new(tmp_path / "whole", asked)
+    request = make_request(RATES, UPDATES, search="tpe", trials=10)
+    expected = run_new(tmp_path / "whole", request)
     journal = (tmp_path / "whole" / "study.jsonl").read_bytes()
     assert journal.count(b"\n") == 13  # the study, two rounds and ten trials
-    for kept in range(0, len(journal), 531):
-        folder = tmp_path / f"broken-{kept}"
-        sweep = create_or_open_sweep(folder, asked)
-        (folder / "study.jsonl").write_bytes(journal[:kept])
-        (folder / ".sweep.json.1.tmp").write_text("{")  # as a kill leaves it
+    for size in range(0, len(journal), 531):
+        folder = tmp_path / f"broken-{size}"
+        sweep = create_or_open_sweep(folder, request)
+        (folder / "study.jsonl").write_bytes(journal[:size])
+        (folder / ".sweep.json.1.tmp").write_text("{")  # as a killed process leaves it
         assert facts_of(run_to_end(sweep)) == facts_of(expected)
         assert facts_of(run_to_end(Sweep.open(folder))) == facts_of(expected)
         assert not list(folder.rglob(".*.tmp"))
 
 
 def test_sweep_of_more_trials_begins_as_one_of_fewer(tmp_path: Path) -> None:
-    asked = make_request(RATES, UPDATES, search="tpe", trials=18)
-    expected = run_new(tmp_path / "whole", asked)
+    request = make_request(RATES, UPDATES, search="tpe", trials=18)
+    expected = run_new(tmp_path / "whole", request)
     for count in (3, 11, 18):
-        trials = run_new(tmp_path / "longer", replace(asked, trials=count))
+        trials = run_new(tmp_path / "longer", replace(request, trials=count))
         assert facts_of(trials) == facts_of(expected[:count])
     assert Sweep.open(tmp_path / "longer").request.trials == 18
 
 
 def test_trials_that_have_ended_are_not_run_again(tmp_path: Path) -> None:
     first = run_new(tmp_path, make_request("iterations=1..10:10"))
-    again = run_to_end(Sweep.open(tmp_path), stopped_after(0))
+    again = run_to_end(Sweep.open(tmp_path), make_stopping_runner(0))
     assert facts_of(again) == facts_of(first) and len(again) == 10
 
 
 def test_round_follows_from_the_seed_and_the_trials_before_it_and_nothing_else() -> None:
-    asked = make_request(RATES, UPDATES, "iterations=1..9", search="tpe")
-    first = propose_round(asked, [])
-    assert first == propose_round(asked, []) and len(first) == TRIALS_PER_ROUND
-    before = finished(asked, first, near_best_rate)
-    second = propose_round(asked, before)
-    assert second == propose_round(asked, before) and not [one for one in second if one in first]
-    assert propose_round(replace(asked, sampler_seed=1), []) != first
-    others = finished(asked, first, lambda params: -near_best_rate(params))
-    assert propose_round(asked, others) != second  # what was found matters
+    request = make_request(RATES, UPDATES, "iterations=1..9", search="tpe")
+    first = propose_round(request, [])
+    assert first == propose_round(request, []) and len(first) == TRIALS_PER_ROUND
+    before = make_finished_trials(request, first, near_best_rate)
+    second = propose_round(request, before)
+    assert second == propose_round(request, before) and not [one for one in second if one in first]
+    assert propose_round(replace(request, sampler_seed=1), []) != first
+    others = make_finished_trials(request, first, lambda params: -near_best_rate(params))
+    assert propose_round(request, others) != second  # results of trials matter
     for one in (*first, *second):
         assert 1e-4 <= one.get("learning-rate", 1e-4) <= 1e-1 and one["iterations"] in range(1, 10)
         assert ("learning-rate" in one) == (one["update"] == "regular")
@@ -154,20 +156,24 @@ def test_no_trial_is_made_twice_and_a_small_space_is_tried_whole(tmp_path: Path)
     assert facts_of(run_to_end(Sweep.open(tmp_path))) == facts_of(trials)
 
 
-def test_tpe_goes_on_where_the_best_so_far_cannot_be_varied() -> None:
-    """All that is left to vary is beside a worse choice: it is tried nevertheless, not the best again and again."""
-    asked = make_request(RATES, UPDATES, search="tpe")
-    before = finished(asked, propose_round(asked, []), lambda params: 1.0 - 2.0 * ("learning-rate" in params))
+def test_tpe_continues_where_the_best_so_far_cannot_be_varied() -> None:
+    """Only a worse choice has parameters left to vary: TPE tries it and does not repeat the best trial."""
+    request = make_request(RATES, UPDATES, search="tpe")
+    before = make_finished_trials(
+        request, propose_round(request, []), lambda params: 1.0 - 2.0 * ("learning-rate" in params)
+    )
     assert sum("learning-rate" not in trial.params for trial in before) == 1
-    assert len(propose_round(asked, before)) == TRIALS_PER_ROUND
+    assert len(propose_round(request, before)) == TRIALS_PER_ROUND
 
 
 def test_tpe_finds_what_is_best_and_keeps_away_from_what_fails() -> None:
-    asked = make_request(RATES, search="tpe", update="regular")
+    request = make_request(RATES, search="tpe", update="regular")
     trials = list[FrozenTrial]()
     for _ in range(4):
-        proposed = propose_round(asked, trials)
-        trials += finished(asked, proposed, lambda one: None if one["learning-rate"] > 0.03 else near_best_rate(one))
+        proposed = propose_round(request, trials)
+        trials += make_finished_trials(
+            request, proposed, lambda one: None if one["learning-rate"] > 0.03 else near_best_rate(one)
+        )
     last = [trial.params["learning-rate"] for trial in trials[-TRIALS_PER_ROUND:]]
     assert sum(rate <= 0.03 for rate in last) >= TRIALS_PER_ROUND - 2
     assert min(abs(trial.params["learning-rate"] - 0.01) for trial in trials) < 0.002
@@ -190,7 +196,7 @@ def test_run_that_fails_is_a_trial_that_failed_and_the_sweep_goes_on(tmp_path: P
     )
     assert [trial.state for trial in trials] == [TrialState.COMPLETE] * 9 + [TrialState.PRUNED]
     assert trials[9].user_attrs == {"failed": "everything diverged; make the step smaller"}
-    assert facts_of(run_to_end(Sweep.open(tmp_path), stopped_after(0))) == facts_of(trials)
+    assert facts_of(run_to_end(Sweep.open(tmp_path), make_stopping_runner(0))) == facts_of(trials)
     assert trials[9] not in best_first(trials)
 
 
@@ -205,11 +211,11 @@ def test_error_that_is_not_the_trials_fault_stops_the_sweep(tmp_path: Path, erro
     def score(run: Run) -> float:
         raise error
 
-    asked = make_request(UPDATES)
+    request = make_request(UPDATES)
     with pytest.raises(type(error)):
-        run_new(tmp_path, asked, pretend(score))
+        run_new(tmp_path, request, pretend(score))
     assert not Sweep.open(tmp_path).open_study().trials
-    assert all(trial.value is not None for trial in run_new(tmp_path, asked))
+    assert all(trial.value is not None for trial in run_new(tmp_path, request))
 
 
 @pytest.mark.parametrize(
@@ -237,10 +243,10 @@ def test_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_run_that_somebody_put_there_is_not_taken_for_a_trial(tmp_path: Path) -> None:
-    asked = make_request(UPDATES)
-    sweep = create_or_open_sweep(tmp_path, asked)
-    Run.create(tmp_path / "trial-000" / "seed-0", asked.resolve({"update": "natural"})[0])
+def test_sweep_does_not_count_a_foreign_run_as_a_trial(tmp_path: Path) -> None:
+    request = make_request(UPDATES)
+    sweep = create_or_open_sweep(tmp_path, request)
+    Run.create(tmp_path / "trial-000" / "seed-0", request.resolve({"update": "natural"})[0])
     with pytest.raises(UsageError, match="holds a run with other settings"):
         run_to_end(sweep)
 
@@ -269,7 +275,7 @@ def test_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
 
 
 def edit_line(line: int, **changes: Any) -> Callable[[list[storage.JsonDict]], None]:
-    """Return what changes a line of a journal."""
+    """Return a function that changes one line of a journal."""
     return lambda lines: lines[line].update(changes)
 
 
@@ -307,13 +313,13 @@ def test_hostile_journal_is_refused_in_a_sentence_with_a_remedy_that_works(
     path = tmp_path / "study.jsonl"
     lines = storage.read_journal(path)
     edit(lines)
-    storage.rewrite_journal(path, lines)  # its checksums are right
+    storage.rewrite_journal(path, lines)  # with correct checksums
     with pytest.raises(DataError) as caught:
         run_to_end(Sweep.open(tmp_path))
     assert f"{path} does not hold the trials of this sweep" in str(caught.value) and "\n" not in str(caught.value)
     assert f"remove it and run 'aggrevated resume {tmp_path}', which restores it from the runs" in str(caught.value)
     path.unlink()
-    assert facts_of(run_to_end(Sweep.open(tmp_path), stopped_after(0))) == facts_of(expected)
+    assert facts_of(run_to_end(Sweep.open(tmp_path), make_stopping_runner(0))) == facts_of(expected)
 
 
 @pytest.mark.parametrize("damage", ["a digit", "a line less", "not JSON", "a folder"])

@@ -1,4 +1,4 @@
-"""Learning that has died says so, and learning that lives or has arrived says nothing."""
+"""Stalled learning is reported, and learning that improves or has converged is not."""
 
 import math
 from dataclasses import asdict, dataclass, replace
@@ -59,11 +59,11 @@ from helpers.tiny_mdp import (
 )
 
 ADVANTAGE = AdvantageOracle(QStarOracle(TinyExpert()))
-WORST = np.array([0, 2, 1])  # at the last step, and close to it before
+WORST = np.array([0, 2, 1])  # at the last step, and close to the worst before
 
 
 def make_confident_policy(actions: Array, logit: float = 20.0) -> Any:
-    """A policy of the tiny MDP that is sure of these actions."""
+    """Return a policy of the tiny MDP that takes these actions with high probability."""
     policy = linear_policy(None).float()
     with torch.no_grad():
         policy.network[0].weight.copy_(logit * torch.eye(3)[torch.from_numpy(actions)].T)
@@ -71,7 +71,7 @@ def make_confident_policy(actions: Array, logit: float = 20.0) -> Any:
 
 
 def make_full_trajectory() -> Trajectories:
-    """One trajectory through the three states of the tiny MDP, in which action 0 is taken."""
+    """Return one trajectory through the three states of the tiny MDP with action 0 at each step."""
     states = np.array([[[0, 0, 0], [1, 0, 0], [2, 0, 0]]])
     seen = np.eye(3, dtype=np.float32)[None]
     steps = np.ones((1, 3), bool)
@@ -79,50 +79,50 @@ def make_full_trajectory() -> Trajectories:
 
 
 def make_costs(values: list[Any], **known: Any) -> CostToGo:
-    """Of one trajectory, every step asked."""
-    told = np.array([values], np.float32)
-    return CostToGo(told, np.ones(told.shape[:2], np.float32), **known)
+    """Return the costs of one trajectory with a query at every step."""
+    costs = np.array([values], np.float32)
+    return CostToGo(costs, np.ones(costs.shape[:2], np.float32), **known)
 
 
 def test_mistake_stats_of_all_actions_match_hand_computed_values() -> None:
-    """A* is 0, 3 and 0 at the first state, 0 elsewhere but for two of 1: its root mean square is √(11/9) = 1.1."""
-    told = make_costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
-    found = compute_mistake_stats(make_confident_policy(np.array([1, 1, 0])), make_full_trajectory(), told)
-    assert found.confident_error_rate == pytest.approx(1 / 3)  # the second state's mistake costs less than usual
+    """A* is 0, 3 and 0 at the first state and 0 elsewhere except for two values of 1: its RMS is √(11/9) = 1.1."""
+    costs = make_costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
+    found = compute_mistake_stats(make_confident_policy(np.array([1, 1, 0])), make_full_trajectory(), costs)
+    assert found.confident_error_rate == pytest.approx(1 / 3)  # the mistake at the second state costs less than the RMS
     assert found[1:] == pytest.approx(((3 + 1 + 0) / 3, math.sqrt(11 / 9)))
-    assert compute_mistake_stats(make_confident_policy(np.array([2, 0, 0])), make_full_trajectory(), told)[0] == 0.0
+    assert compute_mistake_stats(make_confident_policy(np.array([2, 0, 0])), make_full_trajectory(), costs)[0] == 0.0
     unsure = compute_mistake_stats(
-        make_confident_policy(np.array([1, 1, 0]), logit=2.0), make_full_trajectory(), told
-    )  # of probability 0.79
+        make_confident_policy(np.array([1, 1, 0]), logit=2.0), make_full_trajectory(), costs
+    )  # probability 0.79
     assert unsure.confident_error_rate == 0.0 and unsure.mean_advantage is not None and unsure.mean_advantage > 0.5
 
 
 def test_mistake_stats_ignore_masked_actions() -> None:
-    told = make_costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
+    costs = make_costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
     legal = np.array([[[False, True, True], [True, True, False], [True, False, True]]])
     restricted = replace(make_full_trajectory(), action_mask=legal)
-    found = compute_mistake_stats(make_confident_policy(np.array([1, 1, 2])), restricted, told)
-    assert found.confident_error_rate == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
+    found = compute_mistake_stats(make_confident_policy(np.array([1, 1, 2])), restricted, costs)
+    assert found.confident_error_rate == pytest.approx(2 / 3)  # at the first state no legal action is better than 3
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(2 / 6)))
 
 
 def test_mistake_stats_of_taken_actions_count_positive_advantages_only() -> None:
-    told = make_costs([2.0, -2.0, 0.0], advantage=True)
-    found = compute_mistake_stats(make_confident_policy(np.array([0, 0, 0])), make_full_trajectory(), told)
+    costs = make_costs([2.0, -2.0, 0.0], advantage=True)
+    found = compute_mistake_stats(make_confident_policy(np.array([0, 0, 0])), make_full_trajectory(), costs)
     assert found.confident_error_rate == pytest.approx(1 / 3)
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(8 / 3)))
     assert (
         compute_mistake_stats(
-            make_confident_policy(np.array([1, 1, 1])), make_full_trajectory(), told
+            make_confident_policy(np.array([1, 1, 1])), make_full_trajectory(), costs
         ).confident_error_rate
         == 0.0
-    )  # sure of another
-    partly = replace(told, weight=np.array([[0.0, 1.0, 1.0]], np.float32))
+    )  # confident in another action
+    partly = replace(costs, weight=np.array([[0.0, 1.0, 1.0]], np.float32))
     assert compute_mistake_stats(make_confident_policy(np.array([0, 0, 0])), make_full_trajectory(), partly) == (
         0.0,
         0.0,
         math.sqrt(2),
-    )  # nowhere worse
+    )  # no action is worse
 
 
 def test_mistake_stats_are_none_where_feedback_does_not_tell() -> None:
@@ -130,7 +130,7 @@ def test_mistake_stats_are_none_where_feedback_does_not_tell() -> None:
     trajectories = make_full_trajectory()
     assert (
         compute_mistake_stats(policy, trajectories, make_costs([2.0, -2.0, 0.0])) == MistakeStats()
-    )  # Q of the action taken
+    )  # Q of the taken action
     assert compute_mistake_stats(policy, trajectories, make_costs([0.0, 0.0, 0.0])) == (
         None,
         0.0,
@@ -138,18 +138,18 @@ def test_mistake_stats_are_none_where_feedback_does_not_tell() -> None:
     )  # nothing to learn from
     gaussian = random_policy(Walk(), "mlp", (4,), seed=0)
     vectors = with_vectors(replace(random_trajectories(3, 3, 1, dtype=np.float32), horizon=30), 2)
-    told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
-    assert compute_mistake_stats(gaussian, vectors, told) == (None, 1.0, 1.0)
-    assert compute_mistake_stats(gaussian, vectors, replace(told, expert_actions=vectors.actions)) == (
+    costs = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
+    assert compute_mistake_stats(gaussian, vectors, costs) == (None, 1.0, 1.0)
+    assert compute_mistake_stats(gaussian, vectors, replace(costs, expert_actions=vectors.actions)) == (
         None,
         1.0,
         1.0,
-    )  # costs, and advice
-    none_lost = replace(told, values=np.zeros_like(told.values), expert_actions=vectors.actions)
-    assert compute_mistake_stats(gaussian, vectors, none_lost) == (None, 0.0, 0.0)  # A* where it was asked for
+    )  # costs and expert actions
+    none_lost = replace(costs, values=np.zeros_like(costs.values), expert_actions=vectors.actions)
+    assert compute_mistake_stats(gaussian, vectors, none_lost) == (None, 0.0, 0.0)  # A* where it was queried
     assert (
         compute_mistake_stats(gaussian, vectors, replace(none_lost, advantage=False)) == MistakeStats()
-    )  # nothing but advice
+    )  # expert actions only
     assert (
         compute_mistake_stats(policy, trajectories, replace(make_costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3))))
         == MistakeStats()
@@ -165,16 +165,16 @@ def test_cost_to_go_says_whether_it_is_an_advantage() -> None:
         TakenActionOracle(ADVANTAGE)(trajectories).advantage
         and not TakenActionOracle(QStarOracle(TinyExpert()))(trajectories).advantage
     )
-    assert not AdvantageOracle(RewardToGoOracle())(trajectories).advantage  # over others, not over π*
+    assert not AdvantageOracle(RewardToGoOracle())(trajectories).advantage  # over other actions, not over π*
     for advantage in (True, False):
         assert MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(trajectories).advantage == advantage
 
 
-def make_line(**signs: Any) -> Any:
-    """An iteration of a run in good health, but for these signs."""
-    usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "step_halvings": 0}
+def make_line(**changes: Any) -> Any:
+    """Return metrics of a healthy iteration with these changes."""
+    healthy = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "step_halvings": 0}
     return SimpleNamespace(
-        **{**usual, "confident_error_rate": 0.0, "mean_advantage": 2.0, "advantage_rms": 4.0, **signs}
+        **{**healthy, "confident_error_rate": 0.0, "mean_advantage": 2.0, "advantage_rms": 4.0, **changes}
     )
 
 
@@ -212,7 +212,7 @@ def test_training_monitor_reports_nothing_when_little_is_left_to_learn(reason: s
 def test_training_monitor_counts_a_non_finite_gradient_as_vanished() -> None:
     health = TrainingMonitor.replay([make_line(gradient_norm=math.inf), make_line(gradient_norm=math.nan)])
     assert health.observe(make_line(gradient_norm=math.inf)) == GRADIENT_VANISHED
-    assert health.observe(make_line(gradient_norm=1e-9)) == ""  # the first that is one
+    assert health.observe(make_line(gradient_norm=1e-9)) == ""  # the first step that is too small
 
 
 def test_training_monitor_reports_nothing_while_the_return_improves() -> None:
@@ -223,7 +223,7 @@ def test_training_monitor_reports_nothing_while_the_return_improves() -> None:
 
 
 def test_training_monitor_accepts_disagreement_where_action_gaps_are_small() -> None:
-    """On CartPole, one that never falls: A* is a hundredth there of what it was when the pole was falling."""
+    """A CartPole policy that never falls: A* is a hundredth of its value while the pole was falling."""
     health = TrainingMonitor.replay([make_line()])
     assert [
         health.observe(make_line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)
@@ -242,7 +242,7 @@ def test_training_monitor_joins_all_reasons_and_replays_from_metrics() -> None:
 def diagnose_learning(
     update: Update, policy: Any, oracle: Any = ADVANTAGE, loss: Any = all_actions_loss, n: int = 5
 ) -> list[str]:
-    """What was said of each iteration on the tiny MDP."""
+    """Return what the monitor reports for each iteration on the tiny MDP."""
     learner = Learner(policy, UpdateWithDiagnostics(update))
     health = TrainingMonitor()
     iterations = islice(aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, k=20, validation_episodes=16), n)
@@ -259,7 +259,7 @@ def test_training_monitor_reports_a_confidently_wrong_initial_policy() -> None:
 
 @dataclass
 class PolicyRuiningUpdate:
-    """Learns, and from the third iteration on makes the policy sure of the worst."""
+    """Update that learns, and from the third iteration on makes the policy prefer the worst actions."""
 
     inner: Update
     n: int = 0
@@ -335,7 +335,7 @@ def test_healthy_run_has_no_stalled_iterations(tmp_path: Path, method: str) -> N
 
 
 def test_run_with_few_queries_is_not_reported_as_stalled(tmp_path: Path) -> None:
-    """One state of each roll-in is asked about, where the action taken mostly costs nothing; advice is learned from."""
+    """One state of each roll-in is queried, mostly where the taken action costs nothing; expert actions still teach."""
     few = {"iterations": 15, "trajectories": 1, "query_steps": 1, "all_actions": False, "horizon": 60}
     way = [1, 2, 1, 0, 1, 0, 1, 0, 2, 1, 1, 0, 0, 2, 2, 0]
     run = train(
@@ -344,12 +344,12 @@ def test_run_with_few_queries_is_not_reported_as_stalled(tmp_path: Path) -> None
     )  # fmt: skip
     lines = run.metrics()
     flat = [line.gradient_norm == 0.0 for line in lines]
-    assert any(all(flat[i : i + MIN_STREAK]) for i in range(len(flat) - MIN_STREAK + 1))  # as it looks when it has died
+    assert any(all(flat[i : i + MIN_STREAK]) for i in range(len(flat) - MIN_STREAK + 1))  # looks like stalled learning
     assert {line.stalled_reason for line in lines} == {""}
 
 
 def make_policy_prefer_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
-    """A start that makes a policy sure, and wrong at half of all states."""
+    """A start that makes the policy confident, and wrong in half of all states."""
     with torch.no_grad():
         policy.network[-1].bias.copy_(torch.tensor([60.0, -60.0]))
     return 0, 0
@@ -361,9 +361,9 @@ def test_stalled_run_warns_once_even_if_interrupted_and_resumed(
     monkeypatch.setattr(RandomStartSettings, "begin", make_policy_prefer_left)
     with pytest.warns(
         UserWarning, match="learning has stalled, sure and wrong: .* --update exponentiated has no step size"
-    ) as told:
+    ) as caught:
         whole = train("cartpole", update="regular", out=tmp_path / "whole", iterations=9, **FEW)
-    assert len(told) == 1
+    assert len(caught) == 1
     result = whole.result()
     assert (
         result is not None
@@ -374,15 +374,21 @@ def test_stalled_run_warns_once_even_if_interrupted_and_resumed(
         if line.iteration == 7:
             raise InterruptedError
 
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(InterruptedError):
         train(
-            "cartpole", update="regular", out=tmp_path / "broken", iterations=9, progress=stop, warn=said.append, **FEW
+            "cartpole",
+            update="regular",
+            out=tmp_path / "broken",
+            iterations=9,
+            progress=stop,
+            warn=messages.append,
+            **FEW,
         )
-    assert len(said) == 1
+    assert len(messages) == 1
     broken = Run.open(tmp_path / "broken")
-    fit_run(broken, warn=said.append)
-    assert len(said) == 1  # it is said once in a run, however often that is taken up
+    fit_run(broken, warn=messages.append)
+    assert len(messages) == 1  # one warning per run, however often it is resumed
     lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
     assert lines[0] == lines[1] and lines[0][-1].stalled_reason == CONFIDENTLY_WRONG
 
@@ -394,5 +400,5 @@ def test_train_command_prints_the_stall_warning_on_standard_error(
     given = [word for name, value in FEW.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     out = tmp_path / "run"
     main(["train", "cartpole", "--update", "regular", "--iterations", "7", "--out", str(out), "--json", *given])
-    said = capsys.readouterr()
-    assert said.err.count("learning has stalled") == 1 and '"stalled_iterations": ' in said.out
+    output = capsys.readouterr()
+    assert output.err.count("learning has stalled") == 1 and '"stalled_iterations": ' in output.out

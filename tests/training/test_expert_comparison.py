@@ -1,4 +1,4 @@
-"""What a run says of its expert: on which episodes it was measured, and whether there was anything to learn from it."""
+"""Comparison of a run with its expert: the episodes of the measurement, and whether there was anything to learn."""
 
 import time
 from pathlib import Path
@@ -24,17 +24,17 @@ def ignore_message(_: str) -> None:
 
 
 def train_small_run(folder: Path, environment: Any, expert: Any, **settings: Any) -> Run:
-    """A small run of one's own."""
+    """Train a small custom run."""
     return aggrevated.train(environment, expert=expert, out=folder, say=ignore_message, **FEW | settings)
 
 
 def read_curve_svg(run: Run) -> str:
-    """All that is written in the figure that it left: matplotlib repeats words as comments."""
+    """Return the figure of a run as text; matplotlib repeats its labels in comments."""
     return (run.folder / "curve.svg").read_text(encoding="utf-8")
 
 
 def make_demonstrations(action: int = 1) -> list[tuple[Any, Any]]:
-    """Demonstrations of CartPole by somebody who does one thing only."""
+    """Return demonstrations of CartPole with one constant action."""
     return [(np.full((5, 4), 0.1 * i, np.float32), np.full(5, action)) for i in range(4)]
 
 
@@ -54,7 +54,7 @@ def test_learning_curve_marks_another_expert_as_measured_in_the_test(tmp_path: P
 
 
 class SlowExpert:
-    """An expert that counts its answers and can be made to take its time."""
+    """Expert that counts its calls and can be slow."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
@@ -82,13 +82,13 @@ def test_expert_test_takes_no_more_answers_than_training(tmp_path: Path) -> None
 
 
 def test_held_out_evaluator_announces_a_slow_test_only() -> None:
-    """1,000 episodes of 20 steps at 2 ms are 40 seconds."""
+    """1,000 episodes of 20 steps at 2 ms take 40 seconds."""
     notices = [read_notice(SlowExpert(seconds)) for seconds in (0.002, 0.0)]
     assert "1,000 of the expert SlowExpert" in notices[0] and "--test-episodes" in notices[0] and notices[1] == ""
 
 
 def read_notice(expert: SlowExpert) -> str:
-    """What is said before a test of 1,000 episodes of 20 steps."""
+    """Return the notice before a test of 1,000 episodes of 20 steps."""
     config = resolve_config(as_task(gymnasium_environments.make, expert), horizon=20)
     test: Any = config.built_problem.test
     return str(test.notice())
@@ -96,14 +96,14 @@ def read_notice(expert: SlowExpert) -> str:
 
 def test_train_announces_a_slow_test_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aggrevated.problems.control.LONG", 0.0)
-    said: list[str] = []
+    messages: list[str] = []
     expert = SlowExpert()
-    aggrevated.train(gymnasium_environments.make, expert=expert, out=tmp_path / "run", say=said.append, **FEW)
-    assert "9 of the expert SlowExpert" in said[-1] and len(said) == 6
+    aggrevated.train(gymnasium_environments.make, expert=expert, out=tmp_path / "run", say=messages.append, **FEW)
+    assert "9 of the expert SlowExpert" in messages[-1] and len(messages) == 6
 
 
 def test_result_notes_a_behavior_clone_better_than_the_learned_policy(tmp_path: Path) -> None:
-    """A random policy that learns by steps of next to nothing, beside a clone of somebody who balances."""
+    """The learned policy is random, with a tiny step size; the clone imitates a balancing expert."""
     simulator = CartPole(60)
     seen = simulator.observe(simulator.reset(np.arange(300, dtype=np.uint64)))
     balanced = [(seen, (seen[:, 2] + seen[:, 3] > 0).astype(int))]

@@ -1,6 +1,6 @@
-"""KILL, TERM and INT at random moments, resume, and again: the same final hashes, and little done twice.
+"""Runs that are killed at random moments and resumed: the same final hashes, and little repeated work.
 
-`AGGREVATED_KILLS=200 python -m pytest tests/runs/test_kills.py` is the long form.
+The long form is `AGGREVATED_KILLS=200 python -m pytest tests/training/test_kills.py`.
 """
 
 import json
@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-m", "aggrevated"]
 
 
 def reset_interrupt_handler() -> None:
-    """In the background SIGINT is ignored, unless somebody says otherwise."""
+    """Restore the default handler: background processes ignore SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -45,10 +45,10 @@ def read_result(process: subprocess.Popen[str]) -> dict[str, object]:
 
 
 def count_unsaved_iterations(folder: Path) -> int:
-    """How many iterations were written down, and are in no checkpoint."""
+    """Return the number of recorded iterations that are in no checkpoint."""
     lines = (folder / "metrics.jsonl").read_bytes().count(b"\n") if (folder / "metrics.jsonl").exists() else 0
-    kept = [int(path.stem) for path in (folder / "checkpoints").glob("*.safetensors")]
-    return lines - max(kept, default=0)
+    saved = [int(path.stem) for path in (folder / "checkpoints").glob("*.safetensors")]
+    return lines - max(saved, default=0)
 
 
 @pytest.mark.timeout(7200)
@@ -62,11 +62,11 @@ def test_run_killed_repeatedly_ends_with_the_same_weights(tmp_path: Path) -> Non
     runs = 0
     lost = 0
     slowest = 0.0
-    while kills < KILLS:  # some kills fall into the start-up, most into the work
+    while kills < KILLS:  # some kills hit the start-up, most the iterations
         folder = tmp_path / f"killed-{runs}"
         process = start_command([*train, f"killed-{runs}"], tmp_path)
         while kills < KILLS:
-            before = count_unsaved_iterations(folder)  # by the kill before, if this one comes too soon to do them again
+            before = count_unsaved_iterations(folder)  # of the previous kill, if this one comes too soon
             time.sleep(chance.uniform(0.2, 0.9) * whole)
             if process.poll() is not None:
                 break
@@ -74,7 +74,7 @@ def test_run_killed_repeatedly_ends_with_the_same_weights(tmp_path: Path) -> Non
             sent = time.monotonic()
             process.send_signal(number)
             process.communicate()
-            if process.returncode == 0:  # it ended while the signal was on its way
+            if process.returncode == 0:  # the run ended before the signal arrived
                 process = start_command(["resume", folder.name, "--json"], tmp_path)
                 break
             slowest = max(slowest, time.monotonic() - sent)

@@ -1,4 +1,4 @@
-"""Budgets: a run spends what it may, ends there, and goes on with more as if it had been allowed more at first."""
+"""Limits: a run stops at its limit, and resumed with a larger one it equals a run with that limit from the start."""
 
 import json
 from dataclasses import replace
@@ -28,12 +28,12 @@ LIMITED = {name: value for name, value in SMALL.items() if name != "iterations"}
 
 
 def make_limited_config(method: str = "aggrevated", **given: Any) -> Config:
-    """The config of a small run that some limit ends."""
+    """Return the config of a small run that a limit ends."""
     return resolve_config("cartpole", method, **{**LIMITED, "update": "regular", **given})
 
 
 def costs_per_iteration(lines: list[Metrics], name: str) -> list[int]:
-    """What each iteration took of it."""
+    """Return the use of one resource in each iteration."""
     counts = [getattr(line, name) for line in lines]
     return [now - before for before, now in zip([0, *counts[:-1]], counts, strict=True)]
 
@@ -101,7 +101,7 @@ def test_extend_limits_ends_as_a_run_with_the_larger_budget(tmp_path: Path, vali
 
 
 def test_run_with_budget_validates_its_last_policy(tmp_path: Path) -> None:
-    """With ten iterations between validations and fewer in all: only the first policy was validated before."""
+    """Ten iterations between validations, and fewer in all: before, only the first policy was validated."""
     run, result = create_and_run(tmp_path / "run", make_limited_config(budget=1500, validate_every=10))
     assert 1 < result.iterations < 10 and run.metrics()[-1].best_return == result.initial_return
     assert result.best_return > result.initial_return
@@ -158,9 +158,9 @@ def test_annealing_to_the_end_is_refused_when_the_end_is_unknown() -> None:
     )
     with pytest.raises(UsageError, match=r"--anneal-iterations is -1 \(all\), but their number is open with --budget"):
         make_limited_config(anneal_iterations=-1, budget=1000)
-    usual = {"update": "regular", "policy": "lstm"}
-    assert resolve_config("algebra", **usual).update.to_values()["anneal_iterations"] > 0
-    open_ended = resolve_config("algebra", **usual, budget=10_000)
+    settings = {"update": "regular", "policy": "lstm"}
+    assert resolve_config("algebra", **settings).update.to_values()["anneal_iterations"] > 0
+    open_ended = resolve_config("algebra", **settings, budget=10_000)
     assert open_ended.update.to_values()["anneal_iterations"] == 0 and open_ended.loop.validate_every == 25
     assert resolve_config("cartpole", "loki", budget=1000).reinforcement.to_values()["imitation_max"] == 10
 
@@ -204,14 +204,14 @@ def test_train_and_resume_commands_accept_a_budget(tmp_path: Path, capsys: pytes
 
 
 @pytest.mark.parametrize("budget", [3_000, 40_000])
-def test_budget_affords_ten_iterations_and_the_maximum_cost_of_one_is_said(tmp_path: Path, budget: int) -> None:
-    """Whose episodes all last 30 steps: at 3,000 the usual 33 roll-ins, with 3 roll-outs from 2 steps each, are one."""
-    said: list[str] = []
+def test_budget_affords_ten_iterations_and_the_maximum_cost_is_announced(tmp_path: Path, budget: int) -> None:
+    """All episodes last 30 steps: a budget of 3,000 pays for 33 roll-ins with 3 rollouts from 2 queries each."""
+    messages: list[str] = []
     run = train(
         lambda: gymnasium_environments.Corridor(99),
         expert=gymnasium_environments.act,
         out=tmp_path / "run",
-        say=said.append,
+        say=messages.append,
         horizon=30,
         budget=budget,
         validation_episodes=5,
@@ -220,7 +220,7 @@ def test_budget_affords_ten_iterations_and_the_maximum_cost_of_one_is_said(tmp_p
     result = run.result()
     assert result is not None and result.iterations >= 10 and result.simulator_steps <= budget
     most = run.config.loop.trajectories * (30 + 3 * 2 * 30)
-    assert f"an iteration takes at most {most:,} simulator steps" in said[-1]
+    assert f"an iteration takes at most {most:,} simulator steps" in messages[-1]
     assert max(costs_per_iteration(run.metrics(), "simulator_steps")) <= most
     given = resolve_config(run.config.task, horizon=30, budget=budget, trajectories=33)
     assert given.loop.trajectories == 33

@@ -1,4 +1,4 @@
-"""Cards: what a policy is, and a command that makes it again."""
+"""Model cards: a description of the policy, and the command that reproduces it."""
 
 import shlex
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_training_command_parses_to_the_same_config(task, method, given):
     command = format_rerun_command(config)
     assert command.startswith(f"aggrevated train {task}")
     assert parse_command(shlex.split(command)[1:]).make_config() == config
-    assert len(command.split()) <= 3 + 2 * (len(given) + 2)  # what follows is not said
+    assert len(command.split()) <= 3 + 2 * (len(given) + 2)  # defaults are not repeated
 
 
 def test_model_card_has_task_expert_scores_and_command(run):
@@ -74,7 +74,7 @@ def test_training_command_names_an_expert_file_without_its_folder(tmp_path):
 
 
 def push(observation):
-    """A heuristic: with the car."""
+    """Heuristic: push in the direction of motion."""
     return 0 if observation[1] < 0 else 2
 
 

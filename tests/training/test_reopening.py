@@ -1,4 +1,4 @@
-"""Runs whose environment or expert was a Python object: given again they go on, others are refused."""
+"""Runs whose environment or expert is a Python object: resumed with the same objects, refused with others."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def ignore_message(_: str) -> None:
 
 
 def make_local_objects() -> tuple[Any, Any]:
-    """An environment and an expert that nobody can import."""
+    """Return an environment and an expert that cannot be imported."""
     return (lambda: gymnasium_environments.Corridor()), (lambda observation: gymnasium_environments.act(observation))
 
 
@@ -51,7 +51,7 @@ def test_resume_of_a_named_environment_needs_only_the_expert(tmp_path: Path) -> 
 
 
 def test_run_open_refuses_another_expert_with_the_same_first_actions(tmp_path: Path) -> None:
-    """`lazy` does in every first state what `act` does."""
+    """`lazy` takes the same first actions as `act`."""
     env, expert = make_local_objects()
     train_small_run(tmp_path / "run", env, expert)
     with pytest.raises(DataError, match="its expert or its pages changed"):

@@ -1,4 +1,4 @@
-"""Runs: the same bits twice, after a stop anywhere, and after a damaged checkpoint."""
+"""Runs are reproducible bit for bit, also after a stop anywhere and after a damaged checkpoint."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ ROWS = [
     (method, update)
     for method, row in METHODS.items()
     for update in (UPDATES if ANY_COMPATIBLE in row.updates else row.updates)
-    if (method, update) != ("sl", "natural")  # these do not fit, nor does
+    if (method, update) != ("sl", "natural")  # these do not fit together, nor does
     if update not in ("follow-the-leader", "searn", "smile") or row.losses != TAKEN_ACTION
 ]
 
@@ -60,14 +60,14 @@ def test_run_of_every_method_resumes_bit_for_bit(tmp_path: Path, method: str, up
 def test_run_with_recurrent_or_window_policy_resumes_bit_for_bit(
     tmp_path: Path, policy: str, method: str, update: str, horizon: int
 ) -> None:
-    """With an expert that often acts, so that episodes end at different times and the memory has lanes to drop."""
+    """The expert often acts, so episodes end at different times and the memory must drop trajectories."""
     few = SMALL | {"iterations": 3, "trajectories": 4, "horizon": horizon, "test_episodes": 10, "checkpoint_every": 1}
     often = {"alpha_start": 0.9, "alpha_decay": 0.9}
     config = resolve_config("acrobot-partial", method, update=update, policy=policy, hidden=(8,), **few, **often)
     assert_resume_is_bit_identical(tmp_path, config, 1, 1)
     lines = Run.open(tmp_path / "whole").metrics()
-    assert len({line.kl for line in lines}) == 3 and all(line.kl > 0 for line in lines)  # it did learn
-    assert horizon == 20 or any(line.roll_in_return > -horizon for line in lines)  # and episodes did end
+    assert len({line.kl for line in lines}) == 3 and all(line.kl > 0 for line in lines)  # the policy changed
+    assert horizon == 20 or any(line.roll_in_return > -horizon for line in lines)  # episodes ended
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_run_with_recurrent_or_window_policy_resumes_bit_for_bit(
         ("reinforce", {"oracle": "critic", "policy": "lstm", "gae_lambda": 0.5}),
         ("sl-rl", {"oracle": "critic", "entropy": 0.1}),
         ("loki", {"reinforcement": "critic", "imitation_max": 3}),
-        ("loki", {"reinforcement": "critic", "imitation_max": 9}),  # still imitating: the critic learns beside it
+        ("loki", {"reinforcement": "critic", "imitation_max": 9}),  # still imitating while the critic learns
     ],
 )
 def test_run_with_critic_saves_it_and_resumes_bit_for_bit(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episode
 
 
 def make_hopper_config(method: str = "aggrevated", **given: Any) -> Config:
-    """The config of a short run of Hopper, and of its supervised start where it has one."""
+    """Return the config of a short run of Hopper with a small supervised start."""
     supervised = resolve_config("hopper", method, **given).start.name == "supervised"
     return resolve_config("hopper", method, **FEW, **given, **({"start_steps": 20} if supervised else {}))
 
@@ -126,10 +126,12 @@ def test_hopper_run_resumes_bit_for_bit(tmp_path: Path, method: str, update: str
     config = make_hopper_config(method, update=update, iterations=4, checkpoint_every=1, **given)
     assert_resume_is_bit_identical(tmp_path, config, 2)
     lines = Run.open(tmp_path / "whole").metrics()
-    assert len({line.kl for line in lines}) == 4 and all(line.kl > 0 for line in lines)  # it did learn
-    asked = [line.oracle_steps for line in lines]
+    assert len({line.kl for line in lines}) == 4 and all(line.kl > 0 for line in lines)  # the policy changed
+    oracle_steps = [line.oracle_steps for line in lines]
     rolled_out = config.oracle.name == "monte-carlo" and method == "aggrevated"
-    assert (0 < asked[0] < asked[1] < asked[2] < asked[3]) == rolled_out and (asked[3] > 0) == rolled_out
+    assert (0 < oracle_steps[0] < oracle_steps[1] < oracle_steps[2] < oracle_steps[3]) == rolled_out and (
+        oracle_steps[3] > 0
+    ) == rolled_out
     assert lines[-1].diverged_trajectories == 0
 
 
@@ -146,7 +148,7 @@ def test_hopper_run_weights_do_not_depend_on_the_number_of_threads(
 
 
 def test_hopper_run_counts_all_steps_and_queries(tmp_path: Path) -> None:
-    """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
+    """K = 4 episodes of H = 10 steps, none ends early: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
     config = make_hopper_config(update="natural", iterations=2, query_steps=3)
     run, result = create_and_run(tmp_path / "run", config)
     assert result.oracle_queries == 40 + 2 * 4 * 3
@@ -158,7 +160,7 @@ def test_hopper_run_counts_all_steps_and_queries(tmp_path: Path) -> None:
 @pytest.mark.parametrize("update", ["exponentiated", "regular"])
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window", "mlp"])
 def test_run_policy_has_the_class_and_weights_of_its_config(tmp_path: Path, policy: str, update: str) -> None:
-    """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
+    """`Run.policy` returns a policy of the configured class, not one with equal shapes and another class."""
     few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
     run, result = create_and_run(
         tmp_path / "run", resolve_config("acrobot-partial", update=update, policy=policy, **few)
@@ -167,7 +169,7 @@ def test_run_policy_has_the_class_and_weights_of_its_config(tmp_path: Path, poli
     assert isinstance(chosen, {"mlp": FeedForwardPolicy, "window": WindowPolicy}.get(policy, RecurrentPolicy))
     if isinstance(chosen, RecurrentPolicy):
         assert isinstance(chosen.recurrent, {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[policy])
-        assert chosen.recurrent.hidden_size == 32  # as in the paper, whatever the update
+        assert chosen.recurrent.hidden_size == 32  # as in the paper, for every update
     assert digest_tensors(chosen.state_dict()) == result.weights_sha256
 
 
@@ -241,7 +243,7 @@ def test_run_refuses_a_changed_config(tmp_path: Path, update: str, own: dict[str
         changed = replace(run, config=run.config.with_settings(**settings))
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
             fit_run(changed)
-        assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
+        assert Run.open(run.folder).config == run.config  # nothing is written before validation
     with pytest.raises(DataError, match=r"does not match policy\.safetensors"):
         _ = replace(run, config=run.config.with_settings(hidden=(32,))).policy
 
@@ -261,10 +263,10 @@ def test_run_of_another_machine_is_refused_without_ignore_numerics(
         stop_after(run, 3)
     with pytest.raises(DataError, match=f"was started with {words}.*--ignore-numerics"):
         fit_run(run)
-    said: list[str] = []
-    fit_run(run, warn=said.append, ignore_numerics=True)
-    assert len(said) == 1 and "would have other bits" in said[0]
-    fit_run(Run.open(run.folder))  # which has ended here
+    warnings: list[str] = []
+    fit_run(run, warn=warnings.append, ignore_numerics=True)
+    assert len(warnings) == 1 and "would have other bits" in warnings[0]
+    fit_run(Run.open(run.folder))  # this run has ended
 
 
 def test_run_moved_to_another_folder_reports_the_new_folder(tmp_path: Path) -> None:
@@ -288,7 +290,7 @@ def test_run_refuses_another_expert_under_the_same_name(tmp_path: Path) -> None:
     stop_after(run, 3)
     save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
     with pytest.raises(DataError, match="its expert or its pages changed"):
-        fit_run(Run.open(run.folder))  # a config keeps the expert that it has loaded
+        fit_run(Run.open(run.folder))  # the config holds the loaded expert
 
 
 def test_run_with_more_iterations_has_no_result_until_it_ends(tmp_path: Path) -> None:

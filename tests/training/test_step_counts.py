@@ -1,4 +1,4 @@
-"""The bill of learning is what the simulator did: every step of every lane, whoever asked for it."""
+"""Step counts: every step of every trajectory in the simulator is counted, whichever component takes it."""
 
 import pickle
 from dataclasses import dataclass, field, replace
@@ -37,20 +37,20 @@ from helpers.tiny_mdp import Array, Home, Walk, random_policy
 
 @dataclass(frozen=True)
 class CountingWalk(Walk):
-    """The walk, which counts its steps; every fifth start ends in a simulation that diverges at once."""
+    """The walk with a counter of its steps; every fifth start diverges in the first step."""
 
     horizon: int = 12
     name: str = "counted"
-    lanes: list[int] = field(default_factory=list)
+    batch_sizes: list[int] = field(default_factory=list)
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        self.lanes.append(len(state))
+        self.batch_sizes.append(len(state))
         following, cost, done = super().step(state, action)
         return following, np.where(np.abs(state[:, 0] - 2 / 3) < 1e-9, np.nan, cost), done
 
 
 class CountingCartPole(CartPoleEnv):
-    """Gymnasium's CartPole, which counts the steps of all its copies."""
+    """Gymnasium's CartPole with a counter of the steps of all its copies."""
 
     steps = 0
 
@@ -64,7 +64,7 @@ POLE = Box(-np.inf, np.inf, (2,), np.float32)
 
 @dataclass(frozen=True)
 class Balance:
-    """An expert by hand for CartPole."""
+    """Hand-written expert for CartPole."""
 
     simulator: Simulator
     name: str = "balance"
@@ -75,7 +75,7 @@ class Balance:
 
 
 def train_learner(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
-    """A learner after a supervised start and some iterations with roll-outs of the expert."""
+    """Return a learner after a supervised start and some iterations with rollouts of the expert."""
     policy = random_policy(simulator, "mlp", (4,), seed=0)
     steps, queries = pretrain_policy(policy, simulator, expert, demonstrations=6, steps=2)
     learner = Learner(
@@ -92,7 +92,7 @@ def test_learner_counts_every_simulator_step_including_diverged_trajectories(mon
     simulator = CountingWalk()
     learner = train_learner(simulator, Home())
     assert learner.diverged_trajectories > 0
-    assert sum(simulator.lanes) == learner.simulator_steps + learner.validation_steps
+    assert sum(simulator.batch_sizes) == learner.simulator_steps + learner.validation_steps
     assert 0 < learner.start_simulator_steps < learner.simulator_steps - learner.oracle_steps
     assert learner.validation_steps > 3 * 9
 
@@ -122,16 +122,16 @@ def test_few_live_environments_give_the_same_trajectories_in_blocks() -> None:
             simulator, RollInPolicy(Balance(simulator), None, 1.0), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
         )
         bills.append((found.steps, found.unseen))
-        asked = replace(found, by_expert=np.zeros_like(found.by_expert))
+        without_expert = replace(found, by_expert=np.zeros_like(found.by_expert))
         found_by.append(
-            (found, MonteCarloOracle(simulator, Balance(simulator), all_actions=True, advantage=False)(asked))
+            (found, MonteCarloOracle(simulator, Balance(simulator), all_actions=True, advantage=False)(without_expert))
         )
-    assert bills == [(75, 0)] * 2  # five lanes of which two can be kept where they stand: three blocks
-    (few, told), (many, told_too) = found_by
+    assert bills == [(75, 0)] * 2  # five trajectories, of which two can be live at once: three blocks
+    (few, few_costs), (many, many_costs) = found_by
     for name in ("observations", "actions", "costs", "seeds"):
         np.testing.assert_array_equal(getattr(few, name), getattr(many, name))
-    np.testing.assert_array_equal(told.values, told_too.values)
-    assert told.simulator_steps == told_too.simulator_steps == 2 * 5 * 15 * 15  # there, and on to the end
+    np.testing.assert_array_equal(few_costs.values, many_costs.values)
+    assert few_costs.simulator_steps == many_costs.simulator_steps == 2 * 5 * 15 * 15  # to the query, and on to the end
 
 
 def test_environment_with_its_own_snapshots_needs_no_replay() -> None:
@@ -164,19 +164,23 @@ FEW = {"iterations": 4, "trajectories": 4, "validation_episodes": 6, "test_episo
 
 
 def test_run_metrics_count_every_simulator_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lanes = []
+    batch_sizes = []
     step = CartPole.step
 
     def count_step(self: CartPole, state: Array, action: Array) -> Any:
-        lanes.append(len(state))
+        batch_sizes.append(len(state))
         return step(self, state, action)
 
     monkeypatch.setattr(CartPole, "step", count_step)
-    monkeypatch.setattr(roll_in_module, "try_compiled_rollout", lambda *_, **__: None)  # they are counted elsewhere
+    monkeypatch.setattr(roll_in_module, "try_compiled_rollout", lambda *_, **__: None)  # counted elsewhere
     by_then: list[tuple[int, Metrics]] = []
     rolled_out = {"oracle": "monte-carlo", "query_steps": 2, "start": "supervised", "start_steps": 2, "horizon": 20}
     run = train(
-        "cartpole", out=tmp_path / "run", progress=lambda line: by_then.append((sum(lanes), line)), **FEW, **rolled_out
+        "cartpole",
+        out=tmp_path / "run",
+        progress=lambda line: by_then.append((sum(batch_sizes), line)),
+        **FEW,
+        **rolled_out,
     )
     assert len(by_then) == 4
     for steps, line in by_then:
@@ -187,7 +191,7 @@ def test_run_metrics_count_every_simulator_step(tmp_path: Path, monkeypatch: pyt
     assert [getattr(result, name) for name in names] == [getattr(line, name) for name in names]
     assert result.start_simulator_steps == 4 * 20 and result.oracle_steps > 0
     validated = [line.validation_steps for _, line in by_then]
-    assert 0 < validated[0] < validated[1] == validated[2] < validated[3]  # the first policy, and every second
+    assert 0 < validated[0] < validated[1] == validated[2] < validated[3]  # the first policy, and every second one
 
 
 @pytest.mark.parametrize(("live", "oracle"), [(256, "monte-carlo"), (2, "monte-carlo"), (2, "lols")])
@@ -208,7 +212,7 @@ def test_run_metrics_count_every_environment_step_except_proof_and_test(tmp_path
     assert len(by_then) == 4
     for steps, line in by_then:
         assert steps == line.simulator_steps + line.validation_steps + proofs
-    assert CountingCartPole.steps > by_then[-1][0]  # the test at the end is on no bill
+    assert CountingCartPole.steps > by_then[-1][0]  # the final test is not counted
 
 
 def test_run_metrics_with_replays_are_the_same_after_an_interruption(tmp_path: Path) -> None:
@@ -236,15 +240,15 @@ def test_run_metrics_with_replays_are_the_same_after_an_interruption(tmp_path: P
 def test_micro_uas_counts_the_transitions_of_validation_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = [write_page([line], writer, 0) for writer, line in enumerate(LINES[:3])]
     parser = Parser(Corpus.from_pages(pages), np.arange(len(pages)), in_order=True)
-    lanes = []
+    batch_sizes = []
     step = Parser.step
 
     def count_step(self: Parser, state: Array, action: Array) -> Any:
-        lanes.append(len(state))
+        batch_sizes.append(len(state))
         return step(self, state, action)
 
-    class Shifty:
-        """An expert with a mistake in it now and then."""
+    class NoisyExpert:
+        """Expert with occasional mistakes."""
 
         name = "shifty"
 
@@ -252,7 +256,7 @@ def test_micro_uas_counts_the_transitions_of_validation_pages(monkeypatch: pytes
             return parser.action_mask(states).argmax(axis=1) if t % 3 == 0 else parser.expert.act(states, t)
 
     monkeypatch.setattr(Parser, "step", count_step)
-    score = MicroUasEvaluator(parser)(Shifty())
-    assert score.steps == sum(lanes) > 0
-    assert score.value == compute_uas(parse_batch(Shifty(), parser), parser.gold)[0] < 1.0
+    score = MicroUasEvaluator(parser)(NoisyExpert())
+    assert score.steps == sum(batch_sizes) > 0
+    assert score.value == compute_uas(parse_batch(NoisyExpert(), parser), parser.gold)[0] < 1.0
     assert evaluate_micro_uas(parser.expert, parser) == 1.0
