@@ -276,11 +276,11 @@ class ControlProblem(ProblemSettings):
             expert_episodes=n_expert if n_expert < episodes else None,
         )
 
-    def measure_expert_returns(self, fresh: Array, engine: Engine = IN_PROCESS) -> Array:
+    def measure_expert_returns(self, seeds: Array, engine: Engine = IN_PROCESS) -> Array:
         """Return the expert's returns; those of an expert from a file are cached in this process.
 
         Args:
-            fresh: seeds of the episodes, uint64 [n].
+            seeds: seeds of the episodes, uint64 [n].
             engine: the engine that runs the episodes.
 
         Returns:
@@ -288,11 +288,11 @@ class ControlProblem(ProblemSettings):
         """
         expert_key = self.cache_key()
         if expert_key is None:
-            return evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
-        key = *expert_key, fresh.tobytes()
+            return evaluate_returns(self.loaded_expert, self.simulator, seeds, engine=engine)[0]
+        key = *expert_key, seeds.tobytes()
         if key not in _MEASURED:
             factories = self.make, self.seen_by_expert
-            returns, _ = evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)
+            returns, _ = evaluate_returns(self.loaded_expert, self.simulator, seeds, engine=engine)
             _MEASURED[key] = returns, factories
         return _MEASURED[key][0]
 
@@ -378,16 +378,18 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
 
 
-def require_control_problem(problem: ProblemSettings, what: str) -> ControlProblem:
+def require_control_problem(problem: ProblemSettings, purpose: str) -> ControlProblem:
     """Return a control problem, or raise for other problems.
 
     Args:
         problem: settings of the problem.
-        what: the command or page that needs a control problem.
+        purpose: the command or page that needs a control problem.
 
     Raises:
         UsageError: the problem is not a control problem.
     """
     if isinstance(problem, ControlProblem):
         return problem
-    raise UsageError(f"{what} needs a control task, with a simulator and a trained expert; {problem.name} is not one")
+    raise UsageError(
+        f"{purpose} needs a control task, with a simulator and a trained expert; {problem.name} is not one"
+    )

@@ -303,11 +303,11 @@ def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: b
                 f"{label} needs {' and '.join(missing)} to make an environment: pass --environment-options "
                 f"'{example}', or a function without required parameters"
             )
-        made = call_user_code(label, "making of environments", lambda: environment(**arguments))
-        if is_simulator_like(made):
-            return check_own_horizon(made, horizon)
-        if isinstance(made, gymnasium.Env):
-            made.close()
+        result = call_user_code(label, "making of environments", lambda: environment(**arguments))
+        if is_simulator_like(result):
+            return check_own_horizon(result, horizon)
+        if isinstance(result, gymnasium.Env):
+            result.close()
     if options and isinstance(environment, str):
         environment = partial(gymnasium.make, environment, disable_env_checker=True, **options)
     elif options and callable(environment):

@@ -106,8 +106,8 @@ def make_sb3_model(recipe: ExpertRecipe, simulator: Simulator, seed: int) -> Any
 
 def extract_expert_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return copies of the weights that a deterministic expert needs from a policy of Stable-Baselines3."""
-    needed = {name: w for name, w in weights.items() if not name.startswith(("q_net_target.", "log_std"))}
-    return {name.removeprefix("q_net."): w.detach().clone() for name, w in needed.items()}
+    selected = {name: w for name, w in weights.items() if not name.startswith(("q_net_target.", "log_std"))}
+    return {name.removeprefix("q_net."): w.detach().clone() for name, w in selected.items()}
 
 
 def make_expert_card(
@@ -115,7 +115,7 @@ def make_expert_card(
 ) -> ExpertCard:
     """Return the card of an expert, with its mean return on fresh episodes."""
     expert = build_expert(weights, recipe.network, task, simulator)
-    fresh, _ = evaluate_returns(expert, simulator, derive_seeds(seed, SeedPurpose.TEST, 0, EPISODES))
+    returns, _ = evaluate_returns(expert, simulator, derive_seeds(seed, SeedPurpose.TEST, 0, EPISODES))
     packages = ["aggrevated", "stable-baselines3", "gymnasium", "torch", "numpy"]
     packages += ["sb3-contrib", "mujoco"] if recipe.algorithm == "TRPO" else []
     return ExpertCard(
@@ -129,8 +129,8 @@ def make_expert_card(
         step=step,
         chosen=f"the first of those every {recipe.checkpoint_every} steps with a mean return in {recipe.band}",
         why=recipe.why,
-        mean_return=round(float(fresh.mean()), 3),
-        standard_error=round(float(fresh.std(ddof=1) / np.sqrt(len(fresh))), 3),
+        mean_return=round(float(returns.mean()), 3),
+        standard_error=round(float(returns.std(ddof=1) / np.sqrt(len(returns))), 3),
         episodes=EPISODES,
         settings=dict(recipe.settings),
         versions={name: version(name) for name in packages},

@@ -41,8 +41,8 @@ def compute_state_distributions(transitions: Array, start: Array, policy: Array)
     d = [np.broadcast_to(start, (*policy.shape[:-3], states))]
     matrices = transitions.reshape(*transitions.shape[:-3], -1, states)  # [..., S·A, S]
     for t in range(policy.shape[-3] - 1):
-        taken = d[-1][..., None] * policy[..., t, :, :]  # [..., S, A]
-        d.append((taken.reshape(*taken.shape[:-2], 1, -1) @ matrices)[..., 0, :])
+        joint = d[-1][..., None] * policy[..., t, :, :]  # [..., S, A]
+        d.append((joint.reshape(*joint.shape[:-2], 1, -1) @ matrices)[..., 0, :])
     return np.stack(d, axis=-2)
 
 

@@ -136,19 +136,19 @@ def make_mujoco_adapter(env: Any) -> SnapshotAdapter:
     """
     import mujoco
 
-    whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-    size = mujoco.mj_stateSize(env.model, whole)
+    spec = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+    size = mujoco.mj_stateSize(env.model, spec)
 
     def read_snapshot(env: Environment) -> Any:
         inner: Any = env.unwrapped
         state = np.empty(size)
-        mujoco.mj_getState(inner.model, inner.data, state, whole)
+        mujoco.mj_getState(inner.model, inner.data, state, spec)
         return state, inner.data.xpos.copy(), inner.data.xipos.copy(), get_rng_state(env)
 
     def write_snapshot(env: Environment, snapshot: Any) -> None:
         inner: Any = env.unwrapped
         state, body_positions, body_centers, rng_state = snapshot
-        mujoco.mj_setState(inner.model, inner.data, state, whole)
+        mujoco.mj_setState(inner.model, inner.data, state, spec)
         inner.data.xpos[:] = body_positions
         inner.data.xipos[:] = body_centers
         set_rng_state(env, rng_state)

@@ -182,8 +182,8 @@ class EnvironmentAdapter:
         if np.isfinite(array).all():
             return array
         index = int(np.argmin(np.isfinite(array)))
-        what = f"gave an observation that is not finite (number {index} is {array.ravel()[index]})"
-        raise UserCodeError(self.name, what, "check its step and its reset")
+        problem = f"gave an observation that is not finite (number {index} is {array.ravel()[index]})"
+        raise UserCodeError(self.name, problem, "check its step and its reset")
 
     def _convert_box(self, space: Box, observation: Any) -> Array:
         if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.kind == "f":
