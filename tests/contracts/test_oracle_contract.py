@@ -39,7 +39,7 @@ SEEDS = np.arange(K, dtype=np.uint64)
 
 
 class TinyCritic(TinyExpert):
-    """π* of the tiny MDP, and V* of all its states."""
+    """Expert of the tiny MDP with V* of its states."""
 
     discount = 0.9
 
@@ -48,14 +48,14 @@ class TinyCritic(TinyExpert):
 
 
 class TinyQExpert(TinyExpert):
-    """π* of the tiny MDP, with Q* of one action at a time."""
+    """Expert of the tiny MDP with Q* of one action at a time."""
 
     def q_of(self, states, actions):
         return self.q(states)[np.arange(len(states)), actions]
 
 
 class WalkQExpert(Home):
-    """The expert of the walk, with an invented Q."""
+    """Expert of the walk with an arbitrary Q."""
 
     def q_of(self, states, actions):
         return (states[:, 0] + actions @ np.array([1.0, 2.0])) ** 2
@@ -76,11 +76,11 @@ def learner_steps_before_horizon(trajectories):
 
 @dataclass(frozen=True)
 class Case:
-    """An oracle, and what the tests must know of it."""
+    """An oracle and its expected properties."""
 
     oracle: Oracle
     expected_steps: Callable[[Trajectories], np.ndarray] = all_steps  # [K, T] bool: steps with a weight
-    actions: int | None = 3  # known costs of each state; None: that of the taken action
+    actions: int | None = 3  # number of known costs per state; None: only the cost of the taken action
     max_queries: int | None = None  # of the expected steps of a trajectory
     needs_an_expert: bool = True
     simulates: bool = False

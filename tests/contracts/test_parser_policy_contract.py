@@ -1,4 +1,4 @@
-"""Policies of the library that read pages, held to the contract of all such policies."""
+"""The contract of parser policies, for the policies of the library."""
 
 import pytest
 

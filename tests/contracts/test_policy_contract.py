@@ -42,7 +42,7 @@ def mixture(newest):
     return policy
 
 
-POLICIES = {  # each is made from a torch.Generator, or from None
+POLICIES = {  # functions of a torch.Generator or None
     "linear": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), (), g),
     "one layer": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), generator=g),
     "two layers": lambda g: FeedForwardPolicy(INPUTS, discrete_head(), (32, 32), g),
@@ -69,7 +69,7 @@ all_policies = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 discrete_policies = pytest.mark.parametrize(
     "make", [m for n, m in POLICIES.items() if "Gaussian" not in n], ids=[n for n in POLICIES if "Gaussian" not in n]
 )
-RECURRENT_POLICIES = {  # a window has a memory, too, but forgets
+RECURRENT_POLICIES = {  # a window has a memory, too, but of a few steps only
     name: make for name, make in POLICIES.items() if make(None).actor().memory(1).size and "window" not in name
 }
 recurrent_policies = pytest.mark.parametrize("make", RECURRENT_POLICIES.values(), ids=RECURRENT_POLICIES)
@@ -131,7 +131,7 @@ def assert_close(found, expected):
 
 
 def test_policy_contract_covers_every_policy_class():
-    """A new policy needs a case in `POLICIES`; those that read pages have a contract of their own."""
+    """A new policy needs a case in `POLICIES`; parser policies have another contract."""
     assert policy_classes_in("aggrevated.policies") == {type(make(None)) for make in POLICIES.values()}
 
 
@@ -147,7 +147,7 @@ def test_policy_distribution_agrees_with_actor_step_by_step(policy):
 
 @pytest.mark.parametrize("padding", [0.0, 50.0])
 def test_policy_and_actor_agree_over_episodes_of_different_lengths(policy, padding):
-    """Finished episodes and their memory are dropped for the actor; in whole sequences they are padded."""
+    """The actor drops finished episodes and their memory; whole sequences are padded."""
     observations = random_observations(policy, (K, 200))
     actor = policy.actor()
     mask = np.arange(200) < LENGTHS[:, None]
@@ -191,19 +191,19 @@ def test_policy_output_is_independent_of_later_steps_and_other_trajectories(poli
     observations[:, 5:] = 100.0
     observations[3] = -100.0
     after = distribution_parameters(policy, observations)
-    beside = [i for i in range(K) if i != 3]
-    torch.testing.assert_close(after[beside, :5], before[beside, :5], rtol=0, atol=1e-6)
+    others = [i for i in range(K) if i != 3]
+    torch.testing.assert_close(after[others, :5], before[others, :5], rtol=0, atol=1e-6)
 
 
 def test_policy_scores_equal_gradients_per_trajectory(policy):
     """The natural update uses `compute_scores`; a network without vmap computes them one by one."""
     observations = torch.from_numpy(random_observations(policy))
     actions = torch.zeros(K, T, *action_shape(policy), dtype=torch.float32 if action_shape(policy) else torch.int64)
-    own = full_mask(K, T)
+    by_learner = full_mask(K, T)
     if isinstance(policy, MixturePolicy):
         pytest.skip("a mixture is not updated by gradients")
-    scores = policy.compute_scores(observations, actions, full_mask(K, T), own)
-    expected = compute_scores_per_trajectory(policy, observations, actions, full_mask(K, T), own, None)
+    scores = policy.compute_scores(observations, actions, full_mask(K, T), by_learner)
+    expected = compute_scores_per_trajectory(policy, observations, actions, full_mask(K, T), by_learner, None)
     torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -223,13 +223,13 @@ def test_actor_output_is_independent_of_batch_bit_for_bit(policy):
     observations = random_observations(policy, (50, 4))
     actor = policy.actor()
     for n in (1, 2, 3, 7, 49):
-        all_of_them = actor.memory(50)
-        some = actor.memory(n)
+        batch_memory = actor.memory(50)
+        part_memory = actor.memory(n)
         for t in range(4):
-            together, all_of_them = actor.parameters(observations[:, t], all_of_them)
-            part, some = actor.parameters(observations[:n, t], some)
+            together, batch_memory = actor.parameters(observations[:, t], batch_memory)
+            part, part_memory = actor.parameters(observations[:n, t], part_memory)
             np.testing.assert_array_equal(part, together[:n])
-            np.testing.assert_array_equal(some, all_of_them[:n])
+            np.testing.assert_array_equal(part_memory, batch_memory[:n])
 
 
 def test_actor_is_a_copy_of_the_policy(policy):

@@ -1,4 +1,4 @@
-"""Problems of the library's tasks, and of two tasks of other packages, held to the contract of all problems."""
+"""The contract of problems, for builtin tasks and for two tasks of other packages."""
 
 import sys
 from importlib import import_module
@@ -17,7 +17,7 @@ sys.path.pop(0)
 
 @pytest.fixture(params=[*list_builtin_tasks(), *DOUBLES])
 def task(request: pytest.FixtureRequest) -> Task:
-    """Every builtin task, and those of other packages."""
+    """Return each builtin task and each task of the doubles."""
     return DOUBLES.get(request.param) or find_task(request.param)
 
 

@@ -1,4 +1,4 @@
-"""Simulators of the library, held to the contract of all simulators."""
+"""The contract of simulators, for the simulators of the library."""
 
 import numpy as np
 import pytest

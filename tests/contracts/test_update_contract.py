@@ -1,4 +1,4 @@
-"""The contract of updates: they resume from their state, rest without a gradient, and keep weights finite."""
+"""The contract of updates: they resume from their state, do nothing without a gradient, and keep weights finite."""
 
 import math
 from collections.abc import Callable
@@ -71,10 +71,12 @@ def gaussian_observations(n, scale=1.0):
 
 
 def one_hot_observations(n, scale=1.0):
-    """Each shows which of three states it is, as a table needs it; zeros after the end."""
+    """Return trajectories with one-hot observations of three states, zero at padded steps, and costs."""
     trajectories, costs = gaussian_observations(n, scale)
-    shown = np.eye(3, dtype=np.float32)[trajectories.observations.argmax(axis=2)] * trajectories.mask[..., None]
-    return replace(trajectories, observations=shown), costs
+    states_one_hot = (
+        np.eye(3, dtype=np.float32)[trajectories.observations.argmax(axis=2)] * trajectories.mask[..., None]
+    )
+    return replace(trajectories, observations=states_one_hot), costs
 
 
 def demonstrations(n, scale=1.0):
@@ -91,12 +93,12 @@ def kernel_machine(seed):
 
 @dataclass(frozen=True)
 class Case:
-    """An update, with a policy and data for it."""
+    """An update with a policy and data for it."""
 
-    make: Callable[..., Update]  # from a learning rate or similar setting, or without
+    make: Callable[..., Update]  # function of a learning rate or a similar setting, or of nothing
     policy: Callable[[int], Policy]  # from a seed
     data: Callable[..., tuple[Trajectories, CostToGo]] = gaussian_observations  # from n and a scale of the costs
-    by_gradient: bool = True  # whether it is one gradient step, not a fit to all data
+    by_gradient: bool = True  # whether the update is one gradient step, not a fit to all data
 
 
 CASES = {
@@ -165,7 +167,7 @@ def test_update_contract_covers_every_update_class():
     modules = [import_module(f"aggrevated.updates.{one.name}") for one in iter_modules(aggrevated.updates.__path__)]
     classes = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
     found = {
-        kind for kind in classes if {"__call__", "state", "restore"} <= {n for own in kind.__mro__ for n in vars(own)}
+        kind for kind in classes if {"__call__", "state", "restore"} <= {n for cls in kind.__mro__ for n in vars(cls)}
     }
     assert found == {type(case.make()) for case in CASES.values()} - {SupportVectorUpdate}
 
@@ -186,19 +188,19 @@ def test_update_lowers_loss(case):
 
 @every_case
 def test_update_resumes_from_state_with_identical_bits(case):
-    straight = case.make()
+    uninterrupted = case.make()
     policy = case.policy(0)
-    run(case, straight, policy, range(3))
-    state = copy_tensors(straight.state())
+    run(case, uninterrupted, policy, range(3))
+    state = copy_tensors(uninterrupted.state())
     weights = copy_tensors(policy.state_dict())
-    steps = run(case, straight, policy, range(3, 6))
+    steps = run(case, uninterrupted, policy, range(3, 6))
 
     resumed = case.make()
-    again = case.policy(9)
-    again.load_state_dict(weights)
+    restored_policy = case.policy(9)
+    restored_policy.load_state_dict(weights)
     resumed.restore(state)
-    assert run(case, resumed, again, range(3, 6)) == steps
-    assert_equal(again.state_dict(), policy.state_dict())
+    assert run(case, resumed, restored_policy, range(3, 6)) == steps
+    assert_equal(restored_policy.state_dict(), policy.state_dict())
 
 
 @every_case
@@ -214,7 +216,7 @@ def test_update_state_is_a_copy(case):
 
 @every_case
 def test_update_restore_copies_state(case):
-    """One checkpoint in memory, two runs from it: the second must not get the moments of the first."""
+    """Two runs restored from one checkpoint in memory share no moments."""
     first = case.make()
     run(case, first, case.policy(0), range(2))
     state = copy_tensors(first.state())
@@ -280,14 +282,14 @@ def test_update_keeps_policy_finite_with_huge_learning_rate(case, rate, loss):
 
 @every_case
 def test_update_result_is_finite_with_huge_costs(case):
-    """They are written to metrics.jsonl, and JSON has no infinity."""
+    """The results are written to metrics.jsonl, and JSON has no infinity."""
     step = case.make()(case.policy(0), all_actions_loss, *case.data(0, scale=1e30))
     assert all(math.isfinite(number) for number in (step.loss, step.gradient_norm, step.kl)), step
 
 
 @every_gradient
 def test_gradient_update_counts_step_halvings(case):
-    """A step that is hundreds of times too long is shortened to max_kl or not taken, and the result says so."""
+    """A step that is hundreds of times too long is shortened to max_kl or skipped, and the result counts halvings."""
     update = case.make(1e4)
     policy = case.policy(0)
     update.max_kl = 0.01
@@ -353,26 +355,26 @@ def loss_for(update):
 
 
 def gaussian(kind, seed=0):
-    """Return a Gaussian policy of that kind."""
+    """Return a Gaussian policy of a kind."""
     return randomise(KINDS[kind](GaussianHead(2)), seed)
 
 
 @every_policy
 @make_update
 def test_update_of_gaussian_policy_resumes_with_identical_bits(make, kind):
-    straight = make()
+    uninterrupted = make()
     policy = gaussian(kind)
-    loss = loss_for(straight)
+    loss = loss_for(uninterrupted)
     for n in range(3):
-        straight(policy, loss, *vectors(n))
-    state = {name: tensor.clone() for name, tensor in straight.state().items()}
+        uninterrupted(policy, loss, *vectors(n))
+    state = {name: tensor.clone() for name, tensor in uninterrupted.state().items()}
     resumed = make()
-    again = gaussian(kind, 9)
-    again.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
+    restored_policy = gaussian(kind, 9)
+    restored_policy.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
     resumed.restore(state)
     for n in range(3, 6):
-        assert straight(policy, loss, *vectors(n)) == resumed(again, loss, *vectors(n))
-    np.testing.assert_array_equal(flat(again), flat(policy))
+        assert uninterrupted(policy, loss, *vectors(n)) == resumed(restored_policy, loss, *vectors(n))
+    np.testing.assert_array_equal(flat(restored_policy), flat(policy))
 
 
 @every_policy

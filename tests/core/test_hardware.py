@@ -1,4 +1,4 @@
-"""One thread, whatever the environment says, in processes that loaded NumPy and torch before it, within it, or not."""
+"""`single_thread` limits libraries loaded before it, inside it or never, for any environment variables."""
 
 import os
 import subprocess
@@ -29,11 +29,11 @@ assert not {"numpy", "torch"} & set(sys.modules)
 
 
 def run_in_process(lines: str, **environment: str) -> None:
-    """Run them after LOOK in a process whose environment asks for two threads, unless it is said otherwise."""
+    """Run lines after PREAMBLE in a process whose environment sets two threads, unless `environment` overrides it."""
     inherited = {name: value for name, value in os.environ.items() if name not in THREAD_POOL_VARIABLES}
-    asked = inherited | {"OMP_NUM_THREADS": "2"} | environment
+    variables = inherited | {"OMP_NUM_THREADS": "2"} | environment
     done = subprocess.run(
-        [sys.executable, "-c", PREAMBLE + lines], env=asked, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", PREAMBLE + lines], env=variables, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
 
@@ -59,7 +59,7 @@ assert environment() == ["2", None, None]
 """)
 
 
-def test_single_thread_applies_to_libraries_imported_beside_a_loaded_one():
+def test_single_thread_applies_to_libraries_imported_after_a_loaded_one():
     run_in_process("""
 import numpy
 with single_thread():
@@ -71,7 +71,7 @@ with single_thread():
 
 @pytest.mark.parametrize("loaded", ["before", "within"])
 def test_single_thread_applies_to_python_threads_started_inside(loaded):
-    """OpenMP's number is that of a thread; torch hands its own on to those that begin later."""
+    """OpenMP counts threads per Python thread; torch passes its number to threads that start later."""
     run_in_process(f"""
 from threading import Thread
 

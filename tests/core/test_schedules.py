@@ -1,4 +1,4 @@
-"""Schedules, number by number."""
+"""Values of schedules."""
 
 from math import exp, log
 
@@ -35,7 +35,7 @@ def test_linear_schedule_is_linear_and_stays_at_its_last_value():
     assert [linear_schedule(0.4, 0.04, 3)(n) for n in (1, 2, 3, 4)] == pytest.approx([0.4, 0.28, 0.16, 0.04])
 
 
-def test_value_at_accepts_a_number_or_a_schedule():
+def test_evaluate_schedule_accepts_a_number_or_a_schedule():
     assert [evaluate_schedule(0.3, n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
     assert [evaluate_schedule(geometric_schedule(0.5, 0.5), n) for n in (1, 2, 3)] == [0.5, 0.25, 0.125]
 
@@ -61,8 +61,8 @@ def test_inverse_sigmoid_schedule_matches_scheduled_sampling():
 
 def test_lower_bounded_schedule_never_falls_below_its_bound():
     """ε_i = max(ε, k − c i)."""
-    floored = lower_bounded(0.2, linear_schedule(1.0, 0.0, 4))
-    assert [floored(n) for n in (1, 2, 3, 4, 5, 100)] == [1.0, 0.75, 0.5, 0.25, 0.2, 0.2]
+    bounded = lower_bounded(0.2, linear_schedule(1.0, 0.0, 4))
+    assert [bounded(n) for n in (1, 2, 3, 4, 5, 100)] == [1.0, 0.75, 0.5, 0.25, 0.2, 0.2]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Statistics over trials, on numbers worked out by hand."""
+"""Statistics over trials, compared with numbers computed by hand."""
 
 import numpy as np
 import pytest
@@ -49,13 +49,15 @@ def test_standard_errors_match_hand_computed_values() -> None:
 
 
 def test_standard_error_of_ratio_matches_the_spread_of_resampled_ratios() -> None:
-    """Drawn again and again, shares of pages of unequal length are as far apart as it says."""
+    """The estimate equals the standard deviation of resampled ratios over pages of unequal lengths."""
     generator = np.random.default_rng(0)
-    wholes = generator.integers(1, 20, (4000, 60))
-    parts = generator.binomial(wholes, generator.beta(6, 2, wholes.shape))
-    shares = parts.sum(axis=1) / wholes.sum(axis=1)
-    said = np.array([estimate_standard_error_of_ratio(*pair) for pair in zip(parts[:200], wholes[:200], strict=True)])
-    assert said.mean() == pytest.approx(shares.std(), rel=0.05)
+    lengths = generator.integers(1, 20, (4000, 60))
+    parts = generator.binomial(lengths, generator.beta(6, 2, lengths.shape))
+    shares = parts.sum(axis=1) / lengths.sum(axis=1)
+    estimates = np.array(
+        [estimate_standard_error_of_ratio(*pair) for pair in zip(parts[:200], lengths[:200], strict=True)]
+    )
+    assert estimates.mean() == pytest.approx(shares.std(), rel=0.05)
 
 
 def test_estimate_pairs_interquartile_mean_with_its_bootstrap_interval() -> None:
@@ -66,7 +68,7 @@ def test_estimate_pairs_interquartile_mean_with_its_bootstrap_interval() -> None
 
 def test_median_time_counts_events_that_never_happened_as_latest() -> None:
     assert estimate_median_time([30.0, 10.0, None]).value == 30.0
-    assert estimate_median_time([10.0, 20.0, 30.0, 40.0]).value == 20.0  # one that was measured
+    assert estimate_median_time([10.0, 20.0, 30.0, 40.0]).value == 20.0  # a measured value
     never = estimate_median_time([10.0, None, None]).to_fields("steps")
     assert never == {"steps": None, "steps_low": 10.0, "steps_high": None}
 

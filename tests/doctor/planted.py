@@ -1,4 +1,4 @@
-"""Faults, planted into builtin experts and simulators."""
+"""Builtin experts and simulators with planted faults."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from aggrevated.tasks import Task, find_task
 
 
 @dataclass(frozen=True)
-class Changed:
-    """An expert that says other costs; it does what these say, or what it did before."""
+class ChangedQExpert:
+    """An expert with changed costs-to-go; it acts by them or as the original expert."""
 
     expert: Any
     change: Callable[[Array, Array], Array]  # from q [n, A] and states
-    acts_by_it: bool = True
+    acts_by_changed_q: bool = True
     discount: float = 0.99
     name: str = "changed"
 
@@ -35,16 +35,16 @@ class Changed:
         return self.change(self.expert.q(states), states)
 
     def act(self, states: Array, t: int) -> Array:
-        return self.q(states).argmin(axis=1) if self.acts_by_it else self.expert.act(states, t)
+        return self.q(states).argmin(axis=1) if self.acts_by_changed_q else self.expert.act(states, t)
 
 
 @dataclass(frozen=True)
-class ChangedCritic:
-    """An expert with a critic that says something else, or who acts otherwise."""
+class ChangedVExpert:
+    """An expert with a changed critic or changed actions."""
 
     expert: Any
     change: Callable[[Array, Array], Array] = lambda v, states: v
-    turn: Callable[[Array], Array] = lambda actions: actions
+    change_actions: Callable[[Array], Array] = lambda actions: actions
     discount: float = 0.99
     name: str = "changed critic"
 
@@ -52,12 +52,12 @@ class ChangedCritic:
         return self.change(self.expert.v(states), states)
 
     def act(self, states: Array, t: int) -> Array:
-        return self.turn(self.expert.act(states, t))
+        return self.change_actions(self.expert.act(states, t))
 
 
 @dataclass(frozen=True)
-class Contrary:
-    """An expert that only acts, and never as it should."""
+class WorstActionExpert:
+    """An expert that always takes the costliest action and has no costs-to-go."""
 
     expert: Any
     name: str = "contrary"
@@ -67,8 +67,8 @@ class Contrary:
 
 
 @dataclass(frozen=True)
-class Discounted:
-    """Exact costs of following an expert, discounted, by rollouts of its own; it says another discount."""
+class DiscountedQExpert:
+    """An expert with exact costs discounted by `true`, from rollouts, that declares another `discount`."""
 
     expert: Any
     simulator: Simulator
@@ -81,9 +81,9 @@ class Discounted:
         return np.asarray(self.expert.act(states, t))
 
     def q(self, states: Array) -> Array:
-        return np.stack([self.rolled(states, np.full(len(states), a)) for a in range(2)], axis=1)
+        return np.stack([self.rollout_costs(states, np.full(len(states), a)) for a in range(2)], axis=1)
 
-    def rolled(self, states: Array, actions: Array) -> Array:
+    def rollout_costs(self, states: Array, actions: Array) -> Array:
         total = np.zeros(len(states))
         running = np.arange(len(states))
         for k in range(self.steps):
@@ -98,8 +98,8 @@ class Discounted:
 
 
 @dataclass
-class Forgetful:
-    """A simulator with a counter that its states do not hold: every so many steps of a batch cost more."""
+class HiddenCounterSimulator:
+    """A simulator with a counter outside of its states: steps after the first `every` cost 1 more."""
 
     simulator: Simulator
     every: int = 150
@@ -119,29 +119,29 @@ class Forgetful:
 
 
 def state_noise(states: Array, actions: int) -> Array:
-    """[n, A], of variance 1, and always the same for a state."""
+    """Return noise [n, A] of variance 1, a function of the states."""
     sums = np.asarray(states, float) @ np.linspace(1, 2, states.shape[1]) * 1e4
     waves = np.sin(sums[:, None] + 7.3 * np.arange(actions)) * 1e4
     return np.asarray((waves - np.floor(waves) - 0.5) * np.sqrt(12))
 
 
 def add_noise(q: Array, states: Array) -> Array:
-    return q + 9.0 * state_noise(states, q.shape[1])  # V varies by 9 where the expert comes to
+    return q + 9.0 * state_noise(states, q.shape[1])  # V varies by 9 over states that the expert visits
 
 
 def q_of_acrobot_expert(q: Array, states: Array) -> Array:
-    """What Acrobot's expert would say, who is shown a cart and a pole."""
-    seen = np.concatenate([states, states[:, :2]], axis=1).astype(np.float32)
-    return np.asarray(load_expert("acrobot", Acrobot(200)).q(seen)[:, :2])  # type: ignore[union-attr]
+    """Return Q of Acrobot's expert at CartPole's states."""
+    acrobot_states = np.concatenate([states, states[:, :2]], axis=1).astype(np.float32)
+    return np.asarray(load_expert("acrobot", Acrobot(200)).q(acrobot_states)[:, :2])  # type: ignore[union-attr]
 
 
 def swap_pole_and_cart(expert: Any) -> Callable[[Array, Array], Array]:
-    """What it would say if pole and cart were taken for each other."""
+    """Return a change of Q: the expert's Q with the states of pole and cart swapped."""
     return lambda q, states: expert.q(np.ascontiguousarray(states[:, [2, 3, 0, 1]]))
 
 
 def config_with_expert(make: Callable[[Simulator], Any], name: str = "cartpole", **settings: Any) -> Config:
-    """The task with an expert that is made of its own one."""
+    """Return the config of a task with an expert made from its builtin one."""
     task = find_task(name)
     assert isinstance(task.problem, ControlProblem)
     builtin = task.problem.expert
@@ -150,14 +150,14 @@ def config_with_expert(make: Callable[[Simulator], Any], name: str = "cartpole",
 
 
 def config_with_simulator(make: Callable[[int], Simulator], **settings: Any) -> Config:
-    """CartPole's task in another simulator."""
+    """Return the config of CartPole's task in another simulator."""
     task: Task = find_task("cartpole")
     assert isinstance(task.problem, ControlProblem)
     return resolve_config(replace(task, problem=replace(task.problem, make=make, **settings)))
 
 
 def config_trained_on_normalized(folder: Path) -> Config:
-    """CartPole's expert as if its training had normalized observations, and without what did."""
+    """Return CartPole's config with an expert that expects normalized observations and does not get them."""
     weights, metadata = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     mean = np.array([0.3, -0.3, 0.0, 0.0])
     scale = np.array([0.9, 0.8, 0.05, 0.25])
@@ -172,52 +172,55 @@ def config_trained_on_normalized(folder: Path) -> Config:
 
 
 def make_faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
-    """By name: the config of a patient, and which checks may find what ails it."""
-    swapped = lambda q, states: q[:, ::-1]  # noqa: E731
+    """Return, by name, a function that makes a faulty config, and the checks that may find the fault."""
+    swap_actions = lambda q, states: q[:, ::-1]  # noqa: E731
     return {
-        "negated Q": (lambda: config_with_expert(lambda e: Changed(e, lambda q, s: -q)), {"sign"}),
-        "negated Q, acting well": (lambda: config_with_expert(lambda e: Changed(e, lambda q, s: -q, False)), {"sign"}),
+        "negated Q": (lambda: config_with_expert(lambda e: ChangedQExpert(e, lambda q, s: -q)), {"sign"}),
+        "negated Q, acting well": (
+            lambda: config_with_expert(lambda e: ChangedQExpert(e, lambda q, s: -q, False)),
+            {"sign"},
+        ),
         "Q of another environment": (
-            lambda: config_with_expert(lambda e: Changed(e, q_of_acrobot_expert, False)),
+            lambda: config_with_expert(lambda e: ChangedQExpert(e, q_of_acrobot_expert, False)),
             {"sign", "calibration"},
         ),
         "Q of another cart": (
-            lambda: config_with_expert(lambda e: Changed(e, swap_pole_and_cart(e), False)),
+            lambda: config_with_expert(lambda e: ChangedQExpert(e, swap_pole_and_cart(e), False)),
             {"agreement", "calibration"},
         ),
         "discount 0.9 as 1": (
-            lambda: config_with_expert(lambda e: Discounted(e, CartPole(500), 0.9, 1.0, 80)),
+            lambda: config_with_expert(lambda e: DiscountedQExpert(e, CartPole(500), 0.9, 1.0, 80)),
             {"discount"},
         ),
         "horizon halved": (lambda: resolve_config("cartpole", horizon=250), {"horizon"}),
         "horizon halved, few cut": (lambda: resolve_config("acrobot", horizon=100), {"horizon"}),
         "horizon half as long again": (lambda: resolve_config("hopper", horizon=150), {"horizon"}),
-        "constant Q": (lambda: config_with_expert(lambda e: Changed(e, lambda q, s: 0 * q + 7.0)), {"noise"}),
-        "noise as large as the signal": (lambda: config_with_expert(lambda e: Changed(e, add_noise)), {"noise"}),
-        "noise, acting well": (lambda: config_with_expert(lambda e: Changed(e, add_noise, False)), {"noise"}),
-        "wrong action order": (lambda: config_with_expert(lambda e: Changed(e, swapped)), {"actions"}),
+        "constant Q": (lambda: config_with_expert(lambda e: ChangedQExpert(e, lambda q, s: 0 * q + 7.0)), {"noise"}),
+        "noise as large as the signal": (lambda: config_with_expert(lambda e: ChangedQExpert(e, add_noise)), {"noise"}),
+        "noise, acting well": (lambda: config_with_expert(lambda e: ChangedQExpert(e, add_noise, False)), {"noise"}),
+        "wrong action order": (lambda: config_with_expert(lambda e: ChangedQExpert(e, swap_actions)), {"actions"}),
         "wrong action order of three": (
-            lambda: config_with_expert(lambda e: Changed(e, lambda q, s: q[:, [1, 2, 0]]), "acrobot"),
+            lambda: config_with_expert(lambda e: ChangedQExpert(e, lambda q, s: q[:, [1, 2, 0]]), "acrobot"),
             {"actions"},
         ),
         "a snapshot that forgets a counter": (
-            lambda: config_with_simulator(lambda h: Forgetful(CartPole(h))),
+            lambda: config_with_simulator(lambda h: HiddenCounterSimulator(CartPole(h))),
             {"snapshot"},
         ),
         "missing normalization": (lambda: config_trained_on_normalized(folder), {"training", "scales"}),
         "negated V": (
-            lambda: config_with_expert(lambda e: ChangedCritic(e, lambda v, s: -v), "hopper"),
+            lambda: config_with_expert(lambda e: ChangedVExpert(e, lambda v, s: -v), "hopper"),
             {"sign"},
         ),
         "noisy V": (
             lambda: config_with_expert(
-                lambda e: ChangedCritic(e, lambda v, s: v + 20 * state_noise(s, 1)[:, 0]), "hopper"
+                lambda e: ChangedVExpert(e, lambda v, s: v + 20 * state_noise(s, 1)[:, 0]), "hopper"
             ),
             {"noise"},
         ),
         "vectors turned": (
-            lambda: config_with_expert(lambda e: ChangedCritic(e, turn=lambda a: -a), "hopper"),
+            lambda: config_with_expert(lambda e: ChangedVExpert(e, change_actions=lambda a: -a), "hopper"),
             {"actions"},
         ),
-        "worse than random": (lambda: config_with_expert(Contrary), {"return"}),
+        "worse than random": (lambda: config_with_expert(WorstActionExpert), {"return"}),
     }

@@ -1,4 +1,4 @@
-"""The examination as a whole, and experts that go wrong in it."""
+"""Diagnoses of whole configs, also with faulty experts."""
 
 import json
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted import Forgetful, config_with_expert, config_with_simulator
+from planted import HiddenCounterSimulator, config_with_expert, config_with_simulator
 
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
@@ -18,8 +18,8 @@ from aggrevated.doctor.examination import Examination
 from aggrevated.simulators.cartpole import CartPole
 
 
-class Raising:
-    """An expert that breaks down when it is asked for costs."""
+class RaisingExpert:
+    """An expert whose q raises."""
 
     name = "raising"
     discount = 0.99
@@ -34,33 +34,33 @@ class Raising:
         raise RuntimeError("no costs today")
 
 
-class Silent(Raising):
+class ActOnlyExpert(RaisingExpert):
     """An expert that only acts."""
 
     q = None  # type: ignore[assignment]
 
 
-class Broken(Raising):
-    """One that cannot even act."""
+class NanActionExpert(RaisingExpert):
+    """An expert whose actions are NaN."""
 
     def act(self, states: Array, t: int) -> Array:
         return np.full(len(states), np.nan)
 
 
 def test_diagnose_reports_an_expert_that_raises_with_a_remedy() -> None:
-    diagnosis = diagnose(config_with_expert(Raising), episodes=10, seconds=1.5)
+    diagnosis = diagnose(config_with_expert(RaisingExpert), episodes=10, seconds=1.5)
     raised = {one.check: one for one in diagnosis.faults}
     assert "no costs today" in raised["sign"].sentence and raised["sign"].remedy == "fix its q"
 
 
 def test_diagnose_stops_at_an_expert_that_cannot_act() -> None:
-    diagnosis = diagnose(config_with_expert(Broken), episodes=10, seconds=1)
+    diagnosis = diagnose(config_with_expert(NanActionExpert), episodes=10, seconds=1)
     assert [one.check for one in diagnosis.findings] == ["parts"] and diagnosis.verdict == "fault"
     assert diagnosis.recommendation is None and "not finite" in diagnosis.findings[0].sentence
 
 
 def test_diagnose_rolls_out_an_expert_that_only_acts() -> None:
-    diagnosis = diagnose(config_with_expert(Silent), episodes=20, seconds=2)
+    diagnosis = diagnose(config_with_expert(ActOnlyExpert), episodes=20, seconds=2)
     assert not diagnosis.faults
     assert not {"sign", "noise", "calibration"} & {one.check for one in diagnosis.findings}
     advice = diagnosis.recommendation
@@ -70,33 +70,39 @@ def test_diagnose_rolls_out_an_expert_that_only_acts() -> None:
 
 def test_diagnosis_can_be_written_as_json() -> None:
     diagnosis = diagnose(resolve_config("cartpole", horizon=60), episodes=10, seconds=1)
-    facts = json.loads(json.dumps(diagnosis.to_dict(), allow_nan=False))
-    assert facts["task"] == "cartpole" and facts["recommendation"]["command"].endswith("--horizon 60")
+    report = json.loads(json.dumps(diagnosis.to_dict(), allow_nan=False))
+    assert report["task"] == "cartpole" and report["recommendation"]["command"].endswith("--horizon 60")
 
 
 def test_diagnose_refuses_invalid_arguments() -> None:
     with pytest.raises(UsageError, match="seconds"):
         diagnose(resolve_config("cartpole"), seconds=0)
     with pytest.raises(UsageError, match="doctor"):
-        diagnose(resolve_config("cartpole").__class__(**{**vars(resolve_config("cartpole")), "problem": NoControl()}))
+        diagnose(
+            resolve_config("cartpole").__class__(**{**vars(resolve_config("cartpole")), "problem": NonControlProblem()})
+        )
 
 
-class NoControl:
-    """A problem without a simulator that moves."""
+class NonControlProblem:
+    """A problem that is not a control problem."""
 
     name = "paper"
 
 
 def test_check_markov_state_reports_a_hidden_counter_only_if_it_matters() -> None:
-    patient = Examination(config_with_simulator(lambda h: Forgetful(CartPole(h), every=10**6)), episodes=8)
-    assert [one.verdict for one in check_markov_state(patient)] == ["fine"]
-    again = replace(patient, config=config_with_simulator(lambda h: Forgetful(CartPole(h), every=300)))
-    assert [one.verdict for one in check_markov_state(again)] == ["fault"]
+    examination = Examination(
+        config_with_simulator(lambda h: HiddenCounterSimulator(CartPole(h), every=10**6)), episodes=8
+    )
+    assert [one.verdict for one in check_markov_state(examination)] == ["fine"]
+    relevant = replace(
+        examination, config=config_with_simulator(lambda h: HiddenCounterSimulator(CartPole(h), every=300))
+    )
+    assert [one.verdict for one in check_markov_state(relevant)] == ["fault"]
 
 
 @dataclass(frozen=True)
-class HalfLegal:
-    """CartPole in which the cart may not be pushed to the left where it is on the left."""
+class MaskedCartPole:
+    """CartPole where pushing to the left is illegal on the left side."""
 
     simulator: CartPole
 
@@ -108,12 +114,12 @@ class HalfLegal:
 
 
 def test_diagnose_reports_illegal_actions_of_the_expert() -> None:
-    diagnosis = diagnose(config_with_simulator(lambda h: HalfLegal(CartPole(h))), episodes=10, seconds=1)
+    diagnosis = diagnose(config_with_simulator(lambda h: MaskedCartPole(CartPole(h))), episodes=10, seconds=1)
     assert diagnosis.verdict == "fault" and "illegal action" in diagnosis.findings[0].sentence
 
 
 @dataclass(frozen=True)
-class TwoMinds:
+class InconsistentVExpert:
     """An expert whose V is not the least of its Q."""
 
     expert: Any
@@ -131,6 +137,6 @@ class TwoMinds:
 
 
 def test_check_greedy_consistency_warns_if_v_is_not_the_minimum_of_q() -> None:
-    found = [*check_greedy_consistency(Examination(config_with_expert(TwoMinds), episodes=8, seconds=3))]
+    found = [*check_greedy_consistency(Examination(config_with_expert(InconsistentVExpert), episodes=8, seconds=3))]
     assert [one.verdict for one in found] == ["fine", "warning"]
     assert "V is not the minimum of its Q" in found[1].sentence

@@ -1,4 +1,4 @@
-"""Numbers with their intervals."""
+"""Estimates with confidence intervals."""
 
 import numpy as np
 
@@ -21,10 +21,10 @@ def test_estimate_mean_interval_is_the_normal_approximation() -> None:
 
 
 def test_bootstrap_estimate_resamples_whole_groups() -> None:
-    values = np.repeat(np.random.default_rng(0).normal(size=30), 20)  # the steps of an episode are all alike
-    together = bootstrap_estimate(lambda rows: float(values[rows].mean()), np.repeat(np.arange(30), 20))
-    apart = bootstrap_estimate(lambda rows: float(values[rows].mean()), np.arange(600))
-    assert together.high - together.low > 3 * (apart.high - apart.low)
+    values = np.repeat(np.random.default_rng(0).normal(size=30), 20)  # all steps of an episode are equal
+    by_episode = bootstrap_estimate(lambda rows: float(values[rows].mean()), np.repeat(np.arange(30), 20))
+    by_step = bootstrap_estimate(lambda rows: float(values[rows].mean()), np.arange(600))
+    assert by_episode.high - by_episode.low > 3 * (by_step.high - by_step.low)
 
 
 def test_correlation_and_rank_correlation_match_known_values() -> None:

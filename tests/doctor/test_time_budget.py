@@ -1,4 +1,4 @@
-"""As much as there is time for."""
+"""Work limited by a time budget."""
 
 import time
 
