@@ -26,7 +26,7 @@ class Camera:
         physics = simulator.physics
         self.mujoco = physics.mujoco
         self.model = physics.model
-        self.state_spec = physics.state_spec
+        self.whole = physics.whole
         mujoco = self.mujoco
         size = (WIDTH * SMOOTHING, HEIGHT * SMOOTHING)
         self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
@@ -44,7 +44,7 @@ class Camera:
     def render(self, state: Array) -> Image.Image:
         """Return an image of the robot in this state [S]."""
         mujoco = self.mujoco
-        mujoco.mj_setState(self.model, self.data, state, self.state_spec)
+        mujoco.mj_setState(self.model, self.data, state, self.whole)
         mujoco.mj_forward(self.model, self.data)
         self.view.lookat[:] = self.data.qpos[0], 0.0, EYES
         kinds = mujoco.mjtCatBit.mjCAT_ALL.value

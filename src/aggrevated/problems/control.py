@@ -378,18 +378,16 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
 
 
-def require_control_problem(problem: ProblemSettings, purpose: str) -> ControlProblem:
+def require_control_problem(problem: ProblemSettings, caller: str) -> ControlProblem:
     """Return a control problem, or raise for other problems.
 
     Args:
         problem: settings of the problem.
-        purpose: the command or page that needs a control problem.
+        caller: the command or page that needs a control problem.
 
     Raises:
         UsageError: the problem is not a control problem.
     """
     if isinstance(problem, ControlProblem):
         return problem
-    raise UsageError(
-        f"{purpose} needs a control task, with a simulator and a trained expert; {problem.name} is not one"
-    )
+    raise UsageError(f"{caller} needs a control task, with a simulator and a trained expert; {problem.name} is not one")

@@ -75,10 +75,10 @@ def step_and_check(simulator: Simulator, states: Array, actions: Array) -> tuple
     return next_states, costs, done.astype(bool) if finite.all() else done.astype(bool) | ~finite
 
 
-def check_batch(simulator: Simulator, values: str, returned: object, n: int, method: str) -> Array:
+def check_batch(simulator: Simulator, noun: str, returned: object, n: int, method: str) -> Array:
     """Return `returned` as an array, or raise unless it has n rows."""
-    array = to_array(simulator.name, values, returned, f"fix its {method}")
+    array = to_array(simulator.name, noun, returned, f"fix its {method}")
     if array.ndim < 1 or len(array) != n:
         remedy = f"return {n} of them: fix its {method}"
-        raise UserCodeError(simulator.name, f"gave {values} of shape {array.shape}", remedy)
+        raise UserCodeError(simulator.name, f"gave {noun} of shape {array.shape}", remedy)
     return array

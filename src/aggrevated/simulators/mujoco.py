@@ -193,9 +193,9 @@ class Physics:
         if hasattr(mujoco.mjtDisableBit, "mjDSBL_ISLAND"):  # a robot is one island; saves 10 % of the time
             self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
         flags = mujoco.mjtState
-        self.full_state_spec = int(flags.mjSTATE_FULLPHYSICS | flags.mjSTATE_WARMSTART)
-        self.step_state_spec = int(self.full_state_spec | flags.mjSTATE_CTRL)
-        self.size = mujoco.mj_stateSize(self.model, self.full_state_spec)
+        self.whole = int(flags.mjSTATE_FULLPHYSICS | flags.mjSTATE_WARMSTART)
+        self.with_control = int(self.whole | flags.mjSTATE_CTRL)
+        self.size = mujoco.mj_stateSize(self.model, self.whole)
         self.datas = [mujoco.MjData(self.model) for _ in range(threads)]
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
@@ -203,7 +203,7 @@ class Physics:
         """Return the state [S] of Gymnasium's environment after `reset(seed=seed)`."""
         self.environment.reset(seed=seed)
         state = np.empty(self.size)
-        self.mujoco.mj_getState(self.model, self.environment.data, state, self.full_state_spec)
+        self.mujoco.mj_getState(self.model, self.environment.data, state, self.whole)
         return state
 
     def split_state(self, state: Array) -> tuple[Array, Array]:
@@ -234,10 +234,10 @@ class Physics:
         get_state = self.mujoco.mj_getState
         model = self.model
         frames = self.frames
-        spec = self.step_state_spec
-        after = self.full_state_spec
+        before = self.with_control
+        after = self.whole
         for row, out in zip(rows, next_state, strict=True):
-            set_state(model, data, row, spec)
+            set_state(model, data, row, before)
             step(model, data, frames)
             get_state(model, data, out, after)
 

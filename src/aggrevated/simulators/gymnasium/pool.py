@@ -17,7 +17,7 @@ class EnvironmentPool:
             raise UsageError(f"live = {size} is too small; pass live=1 or more")
         self.make = make
         self.size = size
-        self.idle: list[Environment] = []
+        self.spare: list[Environment] = []
         self.standing: OrderedDict[Hashable, Environment] = OrderedDict()  # by key of the state, oldest first
 
     def claim(self, key: Hashable) -> Environment | None:
@@ -26,7 +26,7 @@ class EnvironmentPool:
 
     def take(self) -> Environment:
         """Return an environment in any state: a spare one, or a new one."""
-        return self.idle.pop() if self.idle else self.make()
+        return self.spare.pop() if self.spare else self.make()
 
     def keep(self, key: Hashable, env: Environment) -> None:
         """Add an environment under the key of its state; in a full pool the oldest one becomes spare."""
@@ -35,15 +35,15 @@ class EnvironmentPool:
         if len(self.standing) > self.size:
             replaced = self.standing.popitem(last=False)[1]
         if replaced is not None:
-            self.idle.append(replaced)
+            self.spare.append(replaced)
 
     def forget(self) -> None:
         """Make all environments spare."""
-        self.idle += self.standing.values()
+        self.spare += self.standing.values()
         self.standing.clear()
 
     def clear(self) -> None:
         """Close all environments; the pool makes new ones on demand."""
         self.forget()
-        while self.idle:
-            self.idle.pop().close()
+        while self.spare:
+            self.spare.pop().close()
