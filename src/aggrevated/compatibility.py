@@ -41,17 +41,17 @@ def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None
     try:
         parameters, _ = actor.parameters(observations, actor.memory(1))
     except Exception as error:
-        what = f"the observations of {simulator.name}, of shape {observations.shape[1:]} ({error})"
-        raise UsageError(f"the policy cannot read {what}; build it for this shape") from error
+        subject = f"the observations of {simulator.name}, of shape {observations.shape[1:]} ({error})"
+        raise UsageError(f"the policy cannot read {subject}; build it for this shape") from error
     space = simulator.action_space
     outputs = getattr(getattr(policy, "head", None), "outputs", None)
     action = choose_greedy_action(actor, parameters, rules.action_mask(states) if rules else None, simulator)
     is_vector = action.ndim > 1
     if is_vector != isinstance(space, Box):
-        found, expected = ("vectors", "a finite set") if is_vector else ("a finite set", "vectors")
+        actual, expected = ("vectors", "a finite set") if is_vector else ("a finite set", "vectors")
         head = f"CategoricalHead({int(space.n)})" if isinstance(space, Discrete) else f"GaussianHead({space.shape[0]})"
-        differ = f"the actions of the policy are {found}, those of {simulator.name} {expected}"
-        raise UsageError(f"{differ}; build the policy with a {head}")
+        difference = f"the actions of the policy are {actual}, those of {simulator.name} {expected}"
+        raise UsageError(f"{difference}; build the policy with a {head}")
     size = int(space.n) if isinstance(space, Discrete) else int(np.prod(space.shape))
     if outputs is not None and outputs != size:
         raise UsageError(f"the policy has {outputs} actions, {simulator.name} has {size}; give it {size}")

@@ -67,8 +67,8 @@ class UserCodeError(DataError):
         Returns:
             The error with the position that is known now.
         """
-        known = self.row, self.step, self.seed
-        position = (new if new is not None else old for new, old in zip((row, step, seed), known, strict=True))
+        current = self.row, self.step, self.seed
+        position = (new if new is not None else old for new, old in zip((row, step, seed), current, strict=True))
         return type(self)(self.part, self.what, self.remedy, *position)
 
     def __str__(self) -> str:

@@ -49,14 +49,14 @@ def get_processor_name() -> str:
 
 
 @contextmanager
-def reraise_memory_errors(what: str) -> Iterator[None]:
+def reraise_memory_errors(purpose: str) -> Iterator[None]:
     """Reraise out-of-memory errors of NumPy and torch as an `AggrevatedError` with a remedy."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
             raise
-        raise AggrevatedError(f"not enough memory for {what}; make it smaller, or use another machine") from error
+        raise AggrevatedError(f"not enough memory for {purpose}; make it smaller, or use another machine") from error
 
 
 @contextmanager

@@ -225,14 +225,14 @@ class Settings:
         Raises:
             UsageError: a value has another type than declared.
         """
-        kinds = get_type_hints(type(self))
+        types = get_type_hints(type(self))
         for name, value in self.to_values().items():
             check_setting(not isinstance(value, str) or is_storable_text(value), name, repr(value), "a text in UTF-8")
             check_setting(
-                has_exact_type(value, kinds[name]),
+                has_exact_type(value, types[name]),
                 name,
                 repr(value),
-                TYPE_DESCRIPTIONS[get_origin(kinds[name]) or kinds[name]],
+                TYPE_DESCRIPTIONS[get_origin(types[name]) or types[name]],
             )
 
     def check_values(self) -> None:

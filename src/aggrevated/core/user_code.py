@@ -74,8 +74,8 @@ def call_user_code(part: str, method: str, call: Callable[[], R], answers: int =
         raise UserCodeError(part, f"did not return from {method} within {limit:g} seconds", remedy) from error
     except Exception as error:
         message = " ".join(str(error).split())[:MAX_MESSAGE_LENGTH]
-        what = f"raised {type(error).__name__}{f': {message}' if message else ''} ({format_error_location(error)})"
-        raise UserCodeError(part, what, f"fix its {method}") from error
+        problem = f"raised {type(error).__name__}{f': {message}' if message else ''} ({format_error_location(error)})"
+        raise UserCodeError(part, problem, f"fix its {method}") from error
 
 
 def format_error_location(error: Exception) -> str:
@@ -129,29 +129,29 @@ def add_error_position(
         raise error.add_position(row, step, seed) from error.__cause__
 
 
-def to_array(part: str, what: str, value: Any, remedy: str) -> Array:
+def to_array(part: str, noun: str, value: Any, remedy: str) -> Array:
     """Return a value as an array; raise a `UserCodeError` if that fails."""
     try:
         return np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        raise UserCodeError(part, f"gave {what} that are not an array ({error})", remedy) from error
+        raise UserCodeError(part, f"gave {noun} that are not an array ({error})", remedy) from error
 
 
-def check_numeric_array(part: str, what: str, value: Any, shape: tuple[int, ...], remedy: str) -> Array:
+def check_numeric_array(part: str, noun: str, value: Any, shape: tuple[int, ...], remedy: str) -> Array:
     """Return a value as a numeric array; raise a `UserCodeError` if it is not, or has another shape."""
-    array = to_array(part, what, value, remedy)
+    array = to_array(part, noun, value, remedy)
     if array.dtype.kind not in NUMBERS:
-        raise UserCodeError(part, f"gave {what} of type {array.dtype}", remedy)
+        raise UserCodeError(part, f"gave {noun} of type {array.dtype}", remedy)
     if array.shape != shape:
-        raise UserCodeError(part, f"gave {what} of shape {array.shape}", f"they must be of shape {shape}: {remedy}")
+        raise UserCodeError(part, f"gave {noun} of shape {array.shape}", f"they must be of shape {shape}: {remedy}")
     return array
 
 
-def check_finite(part: str, what: str, array: Array, remedy: str) -> Array:
+def check_finite(part: str, noun: str, array: Array, remedy: str) -> Array:
     """Return the array; raise a `UserCodeError` with its first row that is not finite."""
     if not np.isfinite(array).all():
         row, *column = np.argwhere(~np.isfinite(array))[0]
         value = array[(row, *column)]
         where = f" (number {column[0]} is {value})" if column else f" ({value})"
-        raise UserCodeError(part, f"gave {what} that are not finite{where}", remedy, row=int(row))
+        raise UserCodeError(part, f"gave {noun} that are not finite{where}", remedy, row=int(row))
     return array

@@ -66,10 +66,10 @@ def as_expert(given: Any, simulator: Simulator, name: str | None = None) -> Expe
     """
     if is_expert_factory(given):
         display = name or display_name(given)
-        made = call_user_code(f"the expert {display}", "making", lambda: given(simulator))
-        if is_expert_factory(made):
+        result = call_user_code(f"the expert {display}", "making", lambda: given(simulator))
+        if is_expert_factory(result):
             raise UsageError(f"{display} returns a function that makes an expert; return the expert itself")
-        return as_expert(made, simulator, name or get_name(made) or display)
+        return as_expert(result, simulator, name or get_name(result) or display)
     display = name or display_name(given)
     if is_demonstrations(given):
         from aggrevated.experts.behavior_clone import fit_behavior_clone

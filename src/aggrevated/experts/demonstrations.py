@@ -56,9 +56,9 @@ class Demonstrations:
         n = len(self.actions) if self.actions.ndim else 0
         if not n:
             raise DataError(f"{self.source} have no actions; record at least one step")
-        named = {f"observations {name}".strip(): array for name, array in self.observations.items()}
+        observations = {f"observations {name}".strip(): array for name, array in self.observations.items()}
         optional = {} if self.rewards is None else {"rewards": self.rewards}
-        for name, array in {**named, "actions": self.actions, "ends": self.ends, **optional}.items():
+        for name, array in {**observations, "actions": self.actions, "ends": self.ends, **optional}.items():
             if array.ndim < 1 or len(array) != n:
                 raise DataError(f"{self.source} have {name} of shape {array.shape} for {n} actions; give one for each")
             if array.dtype.kind not in "fiub":

@@ -76,8 +76,8 @@ class EnvironmentView:
             return adapter.to_learner_actions(np.stack(rows))
         except ValueError as error:
             row = next(i for i, action in enumerate(rows) if not is_environment_action(adapter, action))
-            what = f"chose action {native_actions[row]} of {space}"
-            raise UserCodeError(part, what, "fix its act", row=row) from error
+            problem = f"chose action {native_actions[row]} of {space}"
+            raise UserCodeError(part, problem, "fix its act", row=row) from error
 
 
 def has_discrete_actions(adapter: SpaceAdapter) -> bool:

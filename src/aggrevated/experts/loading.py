@@ -39,11 +39,11 @@ class ExpertCard:
     @classmethod
     def read(cls, content: JsonDict, source: object) -> Self:
         """Return the card with these fields, or raise a `DataError` that names the source."""
-        kinds: dict[str, Any] = {field.name: get_origin(field.type) or field.type for field in fields(cls)}
-        if not kinds.keys() - {"activation"} <= content.keys() <= kinds.keys():
+        types: dict[str, Any] = {field.name: get_origin(field.type) or field.type for field in fields(cls)}
+        if not types.keys() - {"activation"} <= content.keys() <= types.keys():
             raise DataError(f"{source} has no card of an expert; make it with 'aggrevated expert train'")
         for name, value in content.items():
-            kind = int | float if kinds[name] is float else kinds[name]
+            kind = int | float if types[name] is float else types[name]
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise DataError(f"{source} has a card with an invalid {name}; make it with 'aggrevated expert train'")
         return cls(**content)

@@ -243,8 +243,8 @@ def build_expert(
         raise DataError(f"the expert {name} {error}") from error
     except KeyError as error:
         finite = isinstance(simulator.action_space, Discrete)
-        needed = "a DQN, QR-DQN, PPO, A2C or TRPO" if finite else "a TRPO, PPO, A2C, SAC, TD3 or DDPG"
+        algorithms = "a DQN, QR-DQN, PPO, A2C or TRPO" if finite else "a TRPO, PPO, A2C, SAC, TD3 or DDPG"
         raise DataError(
             f"the expert {name} is not fully connected, or not of the kind that {simulator.name} needs; "
-            f"pass {needed} with an MlpPolicy"
+            f"pass {algorithms} with an MlpPolicy"
         ) from error

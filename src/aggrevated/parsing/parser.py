@@ -136,9 +136,9 @@ class Parser:
         rows = state[:, CONFIGURATION]
         following = state.copy()
         following[:, CONFIGURATION] = self.system.step(rows, action)
-        before = ConfigurationView(rows).heads
-        after = ConfigurationView(following[:, CONFIGURATION]).heads
-        is_new = before != after
+        old_heads = ConfigurationView(rows).heads
+        new_heads = ConfigurationView(following[:, CONFIGURATION]).heads
+        is_new = old_heads != new_heads
         dependent = is_new.argmax(axis=1)
         has_new_arc = is_new.any(axis=1)
         following[has_new_arc, 2 : 1 + CONTEXT_SIZE] = state[has_new_arc, 1:CONTEXT_SIZE]

@@ -55,8 +55,8 @@ def load_crohme_split(folder: Path, seed: int, core: bool = True) -> Split:
         DataError: no training page is left, or all expressions are by one writer.
     """
     parts = [crohme.load(part_folder, core=core) for part_folder in find_inkml_folders(folder)]
-    rest, test = parts if len(parts) == 2 else split_by_writer(parts[0], seed + 1)
-    train, validation = split_by_writer(exclude_strings(rest, test), seed)
+    remaining, test = parts if len(parts) == 2 else split_by_writer(parts[0], seed + 1)
+    train, validation = split_by_writer(exclude_strings(remaining, test), seed)
     if not train:
         raise DataError(f"{folder}: validation or test has every string of training; give more expressions")
     return Split(train, validation, test, single_lines=True)

@@ -33,8 +33,8 @@ class RecurrentCell(Protocol):
         """Return the state after one step with the pre-activations y and m."""
         ...
 
-    def copy_of(self, layer: nn.RNNBase, which: int = 0) -> NumpyCell:
-        """Return a NumPy copy of sub-layer `which`: layers from below, forward before backward in each."""
+    def copy_of(self, layer: nn.RNNBase, index: int = 0) -> NumpyCell:
+        """Return a NumPy copy of sub-layer `index`: layers from below, forward before backward in each."""
         ...
 
 
@@ -51,8 +51,8 @@ class LSTM:
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
         return o.sigmoid() * c.tanh(), c
 
-    def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyLSTM":
-        w, u, b, c = extract_cell_weights(layer, which)
+    def copy_of(self, layer: nn.RNNBase, index: int = 0) -> "NumpyLSTM":
+        w, u, b, c = extract_cell_weights(layer, index)
         hidden = layer.hidden_size
         # σ(x) = (1 + tanh(x/2)) / 2: with halved weights for i, f and o, one tanh serves all gates.
         half = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], np.float32), hidden)
@@ -74,15 +74,15 @@ class GRU:
         n = (y_n + (y_r + m_r).sigmoid() * m_n).tanh()
         return (n + z * (state[0] - n),)
 
-    def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyGRU":
-        w, u, b, c = extract_cell_weights(layer, which)
+    def copy_of(self, layer: nn.RNNBase, index: int = 0) -> "NumpyGRU":
+        w, u, b, c = extract_cell_weights(layer, index)
         half = np.repeat(np.array([0.5, 0.5, 1.0], np.float32), layer.hidden_size)
         return NumpyGRU(transpose_weights(w, half), transpose_weights(u, half), b * half, c * half, layer.hidden_size)
 
 
-def extract_cell_weights(layer: nn.RNNBase, which: int) -> list[Array]:
+def extract_cell_weights(layer: nn.RNNBase, index: int) -> list[Array]:
     """Return W, U, b and c of a sub-layer."""
-    return [p.detach().numpy() for p in layer.parameters()][4 * which :][:4]
+    return [p.detach().numpy() for p in layer.parameters()][4 * index :][:4]
 
 
 def transpose_weights(weight: Array, scale: Array) -> Array:
@@ -119,14 +119,14 @@ def _forward(gates, u, hidden, cells, lengths):  # type: ignore[no-untyped-def]
     n = len(u)
     for k in range(len(lengths)):
         for t in range(lengths[k]):
-            now = gates[k, t]
-            add_row(now, hidden[k, t], u)
+            gate = gates[k, t]
+            add_row(gate, hidden[k, t], u)
             for j in range(4 * n):
-                now[j] = tanh_scalar(now[j]) if 2 * n <= j < 3 * n else HALF * (ONE + tanh_scalar(HALF * now[j]))
+                gate[j] = tanh_scalar(gate[j]) if 2 * n <= j < 3 * n else HALF * (ONE + tanh_scalar(HALF * gate[j]))
             for j in range(n):
-                cells[k, t + 1, j] = now[n + j] * cells[k, t, j] + now[j] * now[2 * n + j]
+                cells[k, t + 1, j] = gate[n + j] * cells[k, t, j] + gate[j] * gate[2 * n + j]
             for j in range(n):
-                hidden[k, t + 1, j] = now[3 * n + j] * tanh_scalar(cells[k, t + 1, j])
+                hidden[k, t + 1, j] = gate[3 * n + j] * tanh_scalar(cells[k, t + 1, j])
 
 
 @njit_cached

@@ -294,12 +294,12 @@ def replay_hidden_states(actor: Actor, trajectories: Trajectories) -> Array:
     """
     episodes = np.arange(trajectories.count)
     memory = actor.memory(trajectories.count)
-    before = np.zeros((*trajectories.mask.shape, memory.shape[1]), memory.dtype)
+    memories = np.zeros((*trajectories.mask.shape, memory.shape[1]), memory.dtype)
     for t in range(trajectories.mask.shape[1]):
         live = trajectories.mask[episodes, t]
         episodes = episodes[live]
         memory = memory[live]
-        before[episodes, t] = memory
+        memories[episodes, t] = memory
         _, memory = actor.parameters(trajectories.observations[episodes, t], memory)
         memory = update_history(actor, memory, trajectories.actions[episodes, t])
-    return before
+    return memories

@@ -35,9 +35,9 @@ def extract_geometry_features(boxes: Array) -> Array:
     low = boxes[:, :2].min(axis=0)
     high = boxes[:, 2:].max(axis=0)
     position = (middle - low) / np.maximum(high - low, 1e-9)
-    before = np.maximum(np.arange(n) - 1, 0)
-    gap = (boxes[:, 0] - boxes[before, 2]) / unit
-    step = (middle[:, 1] - middle[before, 1]) / unit
+    previous = np.maximum(np.arange(n) - 1, 0)
+    gap = (boxes[:, 0] - boxes[previous, 2]) / unit
+    step = (middle[:, 1] - middle[previous, 1]) / unit
     gap[0] = 0.0
     logs = np.log(np.maximum(size, 0.05))
     columns = [
@@ -45,7 +45,7 @@ def extract_geometry_features(boxes: Array) -> Array:
         *position.T,
         np.clip(gap, -_FAR, _FAR),
         np.clip(step, -_FAR, _FAR),
-        logs[:, 1] - logs[before, 1],
+        logs[:, 1] - logs[previous, 1],
     ]
     return np.stack([*columns, find_line_starts(boxes)], axis=1).astype(np.float32)
 

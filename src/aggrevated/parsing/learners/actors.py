@@ -128,7 +128,7 @@ class ParsingActor:
         self.network = network
         self.sampler = sampler
         lengths = pages.value.lengths
-        self.place = np.full(len(lengths), -1)  # index of each page in `items`; −1: not yet encoded
+        self.item_index = np.full(len(lengths), -1)  # index of each page in `items`; −1: not yet encoded
         self.items = np.zeros((0, int(lengths.max(initial=0)) + 2, reader.special.shape[1]), np.float32)
         self.starts = np.zeros((0, reader.start), np.float32)
 
@@ -143,8 +143,8 @@ class ParsingActor:
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
         """Return the logits of the actions and the next memory."""
         pages = observation[:, 0].astype(np.int64)
-        self._read(np.unique(pages[self.place[pages] < 0]))
-        item_index = self.place[pages]
+        self._read(np.unique(pages[self.item_index[pages] < 0]))
+        item_index = self.item_index[pages]
         numbers = observation[:, 1:][:, self.view].astype(np.int64) + 1
         read = self.items[item_index[:, None], numbers].reshape(len(pages), -1)
         if self.cell is None:
@@ -164,6 +164,6 @@ class ParsingActor:
         items, starts = self.reader.read(*self.pages.value.get_features(pages))
         padded = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
         padded[:, : items.shape[1]] = items
-        self.place[pages] = len(self.items) + np.arange(len(pages))
+        self.item_index[pages] = len(self.items) + np.arange(len(pages))
         self.items = np.concatenate([self.items, padded])
         self.starts = np.concatenate([self.starts, starts])

@@ -116,9 +116,9 @@ def parse_expression_heads(lines: Sequence[Sequence[Token]]) -> Array:
 
 def _split_symbols(line: str, row: int) -> list[str]:
     """Return the characters of a line; a space becomes an empty label, which keeps columns for messages."""
-    known = OPENING | CLOSING | OPERATORS
+    symbols = OPENING | CLOSING | OPERATORS
     for column, symbol in enumerate(line, 1):
-        if not (symbol in known or symbol.isspace() or (symbol.isascii() and symbol.isalnum())):
+        if not (symbol in symbols or symbol.isspace() or (symbol.isascii() and symbol.isalnum())):
             raise DataError(f"line {row}, column {column}: {symbol!r} is not a symbol of algebra: remove it")
     return ["" if symbol.isspace() else symbol for symbol in line]
 

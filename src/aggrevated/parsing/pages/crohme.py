@@ -192,8 +192,8 @@ def read_files(folder: Path, files: Files, page_of: Callable[[Ink], Page]) -> Fo
 
 def strip_file_details(message: str, path: Path) -> str:
     """Return an error message without file name, ids and remedy, so that files can be counted by reason."""
-    without_place = re.sub(r"^(<[^>]*>: )", "", message.removeprefix(f"{path}: "))
-    return re.sub(r"(?<!operator )('[^']*'|\bcolumn \d+|\bline \d+)", "…", without_place.split(";")[0])
+    shortened = re.sub(r"^(<[^>]*>: )", "", message.removeprefix(f"{path}: "))
+    return re.sub(r"(?<!operator )('[^']*'|\bcolumn \d+|\bline \d+)", "…", shortened.split(";")[0])
 
 
 def load(folder: Path, *, core: bool = False) -> list[Page]:

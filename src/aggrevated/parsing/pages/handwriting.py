@@ -186,10 +186,10 @@ def _get_templates(symbol: str) -> tuple[tuple[Shape, ...], ...]:
 
 
 def _shape(text: str) -> Shape:
-    words = text.split()
-    corners = [i for i, word in enumerate(words) if word.endswith("*")]
-    points = np.array([[float(v) for v in word.rstrip("*").split(",")] for word in words]) / 100
-    return Shape(points, (0, *corners, len(words) - 1))
+    pairs = text.split()
+    corners = [i for i, pair in enumerate(pairs) if pair.endswith("*")]
+    points = np.array([[float(v) for v in pair.rstrip("*").split(",")] for pair in pairs]) / 100
+    return Shape(points, (0, *corners, len(pairs) - 1))
 
 
 @cache

@@ -253,11 +253,11 @@ def _shorten_text(text: str) -> str:
     return printable if len(printable) <= 40 else printable[:37] + "..."
 
 
-def _strip_text(text: str | None, what: str) -> str:
+def _strip_text(text: str | None, noun: str) -> str:
     """Return `text` without surrounding whitespace, or raise if it is longer than `MAX_TEXT`."""
     text = (text or "").strip()
     if len(text) > MAX_TEXT:
-        raise DataError(f"{what} ({_shorten_text(text)}) has more than {MAX_TEXT} characters; shorten it")
+        raise DataError(f"{noun} ({_shorten_text(text)}) has more than {MAX_TEXT} characters; shorten it")
     return text
 
 
@@ -265,15 +265,15 @@ def _get_id(element: Element) -> str:
     return _strip_text(element.get(XML_ID) or element.get("id"), f"the id of a <{_shorten_text(element.tag)}>")
 
 
-def _check_count(count: int, most: int, what: str) -> None:
+def _check_count(count: int, most: int, noun: str) -> None:
     if count > most:
-        raise DataError(f"it has more than {most:,} {what}; one expression needs far fewer: split the file")
+        raise DataError(f"it has more than {most:,} {noun}; one expression needs far fewer: split the file")
 
 
-def _check_unique(ids: Iterable[str], what: str) -> None:
+def _check_unique(ids: Iterable[str], message: str) -> None:
     for id, times in Counter(ids).items():
         if times > 1 and id:
-            raise DataError(f"{what.format(id=_shorten_text(id))}; give each its own")
+            raise DataError(f"{message.format(id=_shorten_text(id))}; give each its own")
 
 
 # From elements to strokes, symbols and MathML.
@@ -311,11 +311,13 @@ def _parse_points(trace: Element, id: str, columns: tuple[int, int]) -> Array:
     points = [point.split() for point in text.removesuffix(",").split(",")]
     if min(map(len, points)) <= max(columns):
         raise DataError(f"{where} has a point without x or y; write both, and a comma after each point")
-    words = [point[column] for point in points for column in columns]
-    for word in words:
-        if not NUMBER.fullmatch(word):
-            raise DataError(f"{where} holds {_shorten_text(word)}, which is not a finite decimal number; write x and y")
-    numbers = np.array(list(map(float, words))).reshape(-1, 2)
+    values = [point[column] for point in points for column in columns]
+    for value in values:
+        if not NUMBER.fullmatch(value):
+            raise DataError(
+                f"{where} holds {_shorten_text(value)}, which is not a finite decimal number; write x and y"
+            )
+    numbers = np.array(list(map(float, values))).reshape(-1, 2)
     if not (np.abs(numbers) <= MAX_COORDINATE).all():
         raise DataError(f"{where} has a number that is not finite or beyond ±{MAX_COORDINATE:,.0f}; scale the ink")
     return numbers
