@@ -311,13 +311,11 @@ def _parse_points(trace: Element, id: str, columns: tuple[int, int]) -> Array:
     points = [point.split() for point in text.removesuffix(",").split(",")]
     if min(map(len, points)) <= max(columns):
         raise DataError(f"{where} has a point without x or y; write both, and a comma after each point")
-    values = [point[column] for point in points for column in columns]
-    for value in values:
-        if not NUMBER.fullmatch(value):
-            raise DataError(
-                f"{where} holds {_shorten_text(value)}, which is not a finite decimal number; write x and y"
-            )
-    numbers = np.array(list(map(float, values))).reshape(-1, 2)
+    items = [point[column] for point in points for column in columns]
+    for item in items:
+        if not NUMBER.fullmatch(item):
+            raise DataError(f"{where} holds {_shorten_text(item)}, which is not a finite decimal number; write x and y")
+    numbers = np.array(list(map(float, items))).reshape(-1, 2)
     if not (np.abs(numbers) <= MAX_COORDINATE).all():
         raise DataError(f"{where} has a number that is not finite or beyond ±{MAX_COORDINATE:,.0f}; scale the ink")
     return numbers
