@@ -107,16 +107,16 @@ def choose_method(exam: Examination, findings: Sequence[Finding]) -> tuple[str, 
 def format_training_command(exam: Examination, method: str, options: dict[str, Any]) -> str:
     """Return the command that trains with the method and options."""
     settings = collect_non_default_settings(exam)
-    words = ["aggrevated", "train", exam.config.task.name]
+    arguments = ["aggrevated", "train", exam.config.task.name]
     if method != "aggrevated":
-        words += ["--method", method]
+        arguments += ["--method", method]
     for name, value in {**options, **settings}.items():
         if isinstance(value, bool):
-            words.append(to_flag(name) if value else to_flag(name).replace("--", "--no-", 1))
+            arguments.append(to_flag(name) if value else to_flag(name).replace("--", "--no-", 1))
         else:
             values = value if isinstance(value, tuple | list) else (value,)
-            words += [to_flag(name), *map(str, values)]
-    return shlex.join(words)
+            arguments += [to_flag(name), *map(str, values)]
+    return shlex.join(arguments)
 
 
 def collect_non_default_settings(exam: Examination) -> dict[str, Any]:

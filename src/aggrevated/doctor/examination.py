@@ -225,19 +225,19 @@ class Examination:
         probes, _ = self.probe_rollouts
         return self.query_costs(probes.states, probes.probe, probes.action)
 
-    def query_costs(self, states: Array, which: Array, actions: Array) -> Array:
-        """Return the expert's Q [m] of actions [m] in the states [n, ...] that `which` [m] numbers; else its V."""
+    def query_costs(self, states: Array, index: Array, actions: Array) -> Array:
+        """Return the expert's Q [m] of actions [m] in the states [n, ...] that `index` [m] numbers; else its V."""
         space = self.simulator.action_space
         if self.capability == "q" and isinstance(space, Discrete):
             assert isinstance(self.expert, DiscreteQExpert)
             q = query_q_values(self.expert, states, int(space.n))
-            return np.asarray(q[which, actions], float)
+            return np.asarray(q[index, actions], float)
         if self.capability == "q_of":
             part = f"the expert {self.expert.name}"
-            costs = call_user_code(part, "q_of", lambda: self.expert.q_of(states[which], actions), len(which))  # type: ignore[attr-defined]
-            costs = check_numeric_array(part, "costs-to-go", costs, (len(which),), "fix its q_of")
+            costs = call_user_code(part, "q_of", lambda: self.expert.q_of(states[index], actions), len(index))  # type: ignore[attr-defined]
+            costs = check_numeric_array(part, "costs-to-go", costs, (len(index),), "fix its q_of")
             return np.asarray(check_finite(part, "costs-to-go", costs, "check its weights"), float)
-        return np.asarray(self.query_values(states)[which], float)
+        return np.asarray(self.query_values(states)[index], float)
 
     def query_values(self, states: Array) -> Array:
         """Return the expert's V [n]."""

@@ -85,9 +85,9 @@ def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Bo
     """
     value = float(statistic(np.arange(len(groups))))
     rng = np.random.default_rng(0)
-    _, which = np.unique(groups, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    rows = np.split(order, np.cumsum(np.bincount(which))[:-1])
+    _, group_index = np.unique(groups, return_inverse=True)
+    order = np.argsort(group_index, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(group_index))[:-1])
     draws = (rng.integers(len(rows), size=len(rows)) for _ in range(RESAMPLES))
     values = np.array([statistic(np.concatenate([rows[group] for group in draw])) for draw in draws])
     values = values[np.isfinite(values)]
@@ -117,6 +117,6 @@ def estimate_mean(values: Array) -> BootstrapEstimate:
 
 def center_by_group(values: Array, groups: Array) -> Array:
     """Return the values less the mean of their group."""
-    _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    means = np.bincount(which, weights=values) / counts
-    return np.asarray(values - means[which])
+    _, group_index, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    means = np.bincount(group_index, weights=values) / counts
+    return np.asarray(values - means[group_index])

@@ -79,9 +79,9 @@ def run_discounted_rollouts(
     left += 1
     running = np.flatnonzero(~done)
     state = following[~done]
-    now = times + 1
+    current_times = times + 1
     for t in range(int(times.min(initial=0)) + 1, simulator.horizon):
-        active = now[running] == t  # the others start later, so that the expert is queried at the right t
+        active = current_times[running] == t  # the others start later, so that the expert is queried at the right t
         if not active.any():
             continue
         rows = running[active]
@@ -91,7 +91,7 @@ def run_discounted_rollouts(
         weight[:, rows] *= np.array(discounts)[:, None]
         costs[:, rows] += weight[:, rows] * cost
         left[rows] += 1
-        now[rows] += 1
+        current_times[rows] += 1
         state = state.copy()
         state[active] = following
         ended = np.zeros(len(running), bool)

@@ -58,9 +58,9 @@ def digest_kernel_outputs() -> str:
     return sha.hexdigest()[:16]
 
 
-def describe_numerics_difference(then: JsonDict, now: JsonDict) -> str:
+def describe_numerics_difference(saved: JsonDict, now: JsonDict) -> str:
     """Describe the difference of two numerics fingerprints; "" if they are equal."""
-    changed = [f"{name} {then.get(name)} (here {now[name]})" for name in PACKAGES if then.get(name) != now[name]]
-    if not changed and then.get(KERNEL_OUTPUTS_KEY) != now[KERNEL_OUTPUTS_KEY]:
+    changed = [f"{name} {saved.get(name)} (here {now[name]})" for name in PACKAGES if saved.get(name) != now[name]]
+    if not changed and saved.get(KERNEL_OUTPUTS_KEY) != now[KERNEL_OUTPUTS_KEY]:
         return "a processor that rounds differently"
     return ", ".join(changed)

@@ -72,7 +72,7 @@ def make_writers(names: str | Sequence[str], folder: Path, config: JsonDict) -> 
 class WriterCollection:
     """All writers of a run. A writer that fails is reported and dropped; the run continues."""
 
-    each: list[Writer]
+    writers: list[Writer]
     warn: Callable[[str], None]
 
     def write(self, metrics: JsonDict) -> None:
@@ -82,14 +82,14 @@ class WriterCollection:
     def close(self, result: JsonDict | None) -> None:
         """Close all writers; later calls have no effect."""
         self._call_each(lambda writer: writer.close(result))
-        self.each = []
+        self.writers = []
 
     def _call_each(self, call: Callable[[Writer], None]) -> None:
-        for writer in [*self.each]:
+        for writer in [*self.writers]:
             try:
                 call(writer)
             except Exception as error:  # user code, or a full disk
-                self.each.remove(writer)
+                self.writers.remove(writer)
                 self.warn(f"the log {type(writer).__name__} failed and is dropped ({truncate_message(error)})")
 
 

@@ -108,8 +108,8 @@ def draw_panel(name: str, panel: Panel, t: int) -> Image.Image:
     middle = top + height + CAPTION_HEIGHT / 2
     caption = ImageFont.load_default(CAPTION_SIZE)
     if panel.parts:
-        words = truncate_text(describe_visible_parts(panel.parts), caption, width)
-        draw.text((width / 2, TITLE_HEIGHT + PARTS_HEIGHT / 2 - 4), words, MUTED, caption, "mm")
+        text = truncate_text(describe_visible_parts(panel.parts), caption, width)
+        draw.text((width / 2, TITLE_HEIGHT + PARTS_HEIGHT / 2 - 4), text, MUTED, caption, "mm")
     draw.text((4, middle), f"ended at step {steps}" if ended else f"step {steps}", color, caption, "lm")
     draw.text((width - 4, middle), f"return {format_amount(-panel.costs[:steps].sum())}", color, caption, "rm")
     return image

@@ -77,16 +77,16 @@ def plot_run_curve(
     title: str,
     path: Path,
     measured: str = "return",
-    whose: str = "expert",
+    expert_label: str = "expert",
 ) -> None:
     """Plot the current policy thin, the best so far thick and the expert dashed, into path.png and path.svg.
 
-    `whose` is the label of the expert's line: it has to mention other episodes of measurement.
+    `expert_label` is the label of the expert's line: it has to mention other episodes of measurement.
     """
     figure, axes = make_figure(title, f"{measured} on validation episodes")
     axes[0].plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
     axes[0].plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
-    finish_figure(figure, axes, expert, path, whose)
+    finish_figure(figure, axes, expert, path, expert_label)
 
 
 def plot_curve(axes: Axes, curve: Curve, x: Array, returns: Array, color: str) -> None:
@@ -111,11 +111,11 @@ def make_figure(title: str, measured: str, panels: int = 1) -> tuple[Figure, lis
 
 
 def finish_figure(
-    figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path, whose: str = "expert"
+    figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path, expert_label: str = "expert"
 ) -> None:
     """Add the expert's line and the legend, and write the figure."""
     if expert is not None:
-        label = f"{whose} ({expert:.3g})" if expert < 100 else f"{whose} ({expert:.0f})"
+        label = f"{expert_label} ({expert:.3g})" if expert < 100 else f"{expert_label} ({expert:.0f})"
         for panel in axes:
             panel.axhline(expert, color=BOUND, linestyle="--", linewidth=1.4, label=label)
     longest = max(len(str(line.get_label())) for line in axes[0].get_lines())

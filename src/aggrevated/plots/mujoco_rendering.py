@@ -47,8 +47,8 @@ class Camera:
         mujoco.mj_setState(self.model, self.data, state, self.whole)
         mujoco.mj_forward(self.model, self.data)
         self.view.lookat[:] = self.data.qpos[0], 0.0, EYES
-        kinds = mujoco.mjtCatBit.mjCAT_ALL.value
-        mujoco.mjv_updateScene(self.model, self.data, self.options, None, self.view, kinds, self.scene)
+        categories = mujoco.mjtCatBit.mjCAT_ALL.value
+        mujoco.mjv_updateScene(self.model, self.data, self.options, None, self.view, categories, self.scene)
         pixels = np.empty((HEIGHT * SMOOTHING, WIDTH * SMOOTHING, 3), np.uint8)
         area = mujoco.MjrRect(0, 0, pixels.shape[1], pixels.shape[0])
         mujoco.mjr_render(area, self.scene, self.target)

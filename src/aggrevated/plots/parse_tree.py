@@ -171,9 +171,9 @@ def draw_tree(
         axes.text(*position, name.replace("$", "\\$"), ha="center", va="center", fontsize=10, color=ARC)
     draw_arcs(axes, heads, left, arcs_top, [WRONG if is_wrong else ARC for is_wrong in wrong])
     if gold is not None:
-        same = Line2D([], [], color=ARC, linewidth=1.4, label=f"as in the gold tree ({(~wrong).sum()})")
+        matching = Line2D([], [], color=ARC, linewidth=1.4, label=f"as in the gold tree ({(~wrong).sum()})")
         other = Line2D([], [], color=WRONG, linewidth=1.4, linestyle="--", label=f"differs from it ({wrong.sum()})")
-        figure.legend(handles=[same, other], loc="lower center", ncols=2, frameon=False, fontsize=9)
+        figure.legend(handles=[matching, other], loc="lower center", ncols=2, frameon=False, fontsize=9)
     save_figure(figure, path)
 
 

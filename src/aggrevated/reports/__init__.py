@@ -52,12 +52,12 @@ def get_package_versions(packages: Sequence[str]) -> dict[str, str]:
     return {name: version(name) for name in packages}
 
 
-def write_page(folder: Path, name: str, facts: JsonDict, parts: Sequence[str]) -> None:
-    """Write NAME.json from `facts`, and NAME.md from these paragraphs and one on their origin."""
-    seeds = facts["seeds"]
-    content = add_digest(facts)
+def write_page(folder: Path, name: str, results: JsonDict, parts: Sequence[str]) -> None:
+    """Write NAME.json from `results`, and NAME.md from these paragraphs and one on their origin."""
+    seeds = results["seeds"]
+    content = add_digest(results)
     source = (
-        f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {format_versions(facts['versions'])}. "
+        f"Command: `{results['command']}`; seeds {seeds[0]} to {seeds[-1]}; {format_versions(results['versions'])}. "
         f"All numbers, and every setting of every method: [{name}.json]({name}.json), the same when made again but for "
         f"what was taken by the clock, with the bits `{content['bits'][:12]}` where "
         "[arithmetic is the same](../guide.md#the-same-bits)."
@@ -66,18 +66,18 @@ def write_page(folder: Path, name: str, facts: JsonDict, parts: Sequence[str]) -
     write_atomically(folder / f"{name}.md", ("\n\n".join([*parts, source]) + "\n").encode())
 
 
-def add_digest(facts: JsonDict) -> JsonDict:
+def add_digest(results: JsonDict) -> JsonDict:
     """Return the facts with a digest of their reproducible numbers and the machine that computed them.
 
-    The machine is this one unless `facts` name another.
+    The machine is this one unless `results` name another.
     """
-    machine = facts.get("machine") or describe_machine() | {"numerics": compute_numerics_fingerprint()}
-    return facts | {"machine": machine, "bits": digest_numbers(facts)}
+    machine = results.get("machine") or describe_machine() | {"numerics": compute_numerics_fingerprint()}
+    return results | {"machine": machine, "bits": digest_numbers(results)}
 
 
-def digest_numbers(facts: JsonDict) -> str:
+def digest_numbers(results: JsonDict) -> str:
     """Return the SHA-256 of all numbers but durations and the description of the machine."""
-    return sha256(json.dumps(drop_timings(facts), sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(drop_timings(results), sort_keys=True).encode()).hexdigest()
 
 
 def drop_timings(value: Any) -> Any:
@@ -100,7 +100,7 @@ def format_markdown_table(header: str, rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def add_run_name(facts: JsonDict) -> JsonDict:
+def add_run_name(row: JsonDict) -> JsonDict:
     """Return the facts with the name of the run's folder instead of its path."""
-    key = "run_folder" if "run_folder" in facts else "run"  # in a result; in a row of a comparison
-    return facts | {key: Path(facts[key]).name}
+    key = "run_folder" if "run_folder" in row else "run"  # in a result; in a row of a comparison
+    return row | {key: Path(row[key]).name}

@@ -49,8 +49,8 @@ def describe_sweep(sweep: Sweep, study: Study) -> JsonDict:
 def describe_trials(request: SweepRequest, trials: list[JsonDict]) -> str:
     """Return how many trials there are, and how many of them failed."""
     failed = sum("failed" in trial for trial in trials)
-    made = f"{len(trials)} trials of {request.seeds} {'seed' if request.seeds == 1 else 'seeds'}"
-    return f"{request.task_spec.title}: {made}{f', {failed} failed' if failed else ''}"
+    counts = f"{len(trials)} trials of {request.seeds} {'seed' if request.seeds == 1 else 'seeds'}"
+    return f"{request.task_spec.title}: {counts}{f', {failed} failed' if failed else ''}"
 
 
 def compute_importance(request: SweepRequest, study: Study) -> dict[str, float]:
@@ -108,8 +108,8 @@ def plot_trials(sweep: Sweep, study: Study, title: str, importance: dict[str, fl
     """Draw Optuna's slice plot into sweep.png and sweep.svg: the return of all trials over each setting."""
     matplotlib.use("agg")
     measured = f"{sweep.request.task_spec.problem.metric_name} on validation"
-    used = {label for trial in sort_best_first(study.trials) for label in trial.params}
-    varied = {one.label: one for one in sweep.request.varied if one.label in used}
+    used_labels = {label for trial in sort_best_first(study.trials) for label in trial.params}
+    varied = {variation.label: variation for variation in sweep.request.varied if variation.label in used_labels}
     with warnings.catch_warnings(), pyplot.style.context("default"):
         warnings.simplefilter("ignore")  # the plots are experimental, and few trials make narrow axes
         panels = np.ravel(np.asarray(plot_slice(study, list(varied), target_name=measured), object))
@@ -128,8 +128,8 @@ def tidy_panel(axes: Any, variation: Variation, importance: dict[str, float]) ->
     axes.set_title(f"importance {100 * importance[variation.label]:.0f} %" if importance else "", fontsize=10)
     axes.tick_params(labelsize=9)
     if variation.choices:
-        words = [tick.get_text().strip("'") for tick in axes.get_xticklabels()]
-        axes.set_xticks(range(len(words)), words, rotation=25, ha="right")
+        labels = [tick.get_text().strip("'") for tick in axes.get_xticklabels()]
+        axes.set_xticks(range(len(labels)), labels, rotation=25, ha="right")
     elif variation.log:
         steps = (1, 2, 5) if variation.high < 100 * variation.low else (1,)
         axes.xaxis.set_major_locator(LogLocator(subs=steps, numticks=4))

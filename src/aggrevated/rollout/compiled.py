@@ -73,13 +73,13 @@ def run_compiled_episodes(
         layers = np.empty((2, max(len(bias) for bias in biases)), np.float32)
         relu = actor.network.activation == "relu"
         network = weights, biases, relu, layers
-        rollout_mlp(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *network, *outputs)
+        rollout_mlp(form.number, form.width, columns, seeds, simulator.horizon, deterministic, *network, *outputs)
     else:
         cell = actor.cell
         assert isinstance(cell, NumpyLSTM)
         weights = cell.w, cell.u, cell.b, actor.weight, actor.bias
         rollout_lstm(
-            form.number, form.seen, columns, seeds, simulator.horizon, deterministic, history_size, *weights, *outputs
+            form.number, form.width, columns, seeds, simulator.horizon, deterministic, history_size, *weights, *outputs
         )
     return episodes
 
@@ -93,11 +93,11 @@ def is_all_float32(actor: FeedForwardActor | RecurrentActor) -> bool:
 
 @njit_cached
 def rollout_mlp(  # type: ignore[no-untyped-def]
-    simulator, seen, columns, seeds, horizon, deterministic, weights, biases, relu, layers,
+    simulator, width, columns, seeds, horizon, deterministic, weights, biases, relu, layers,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     state = np.empty(states.shape[2])
-    full_observation = np.empty(seen, np.float32)
+    full_observation = np.empty(width, np.float32)
     numbers = np.empty(4, np.uint64)
     choices = len(biases[-1])
     noise = np.zeros(NOISE_BLOCK_STEPS * choices, np.float32)
@@ -119,11 +119,11 @@ def rollout_mlp(  # type: ignore[no-untyped-def]
 
 @njit_cached
 def rollout_lstm(  # type: ignore[no-untyped-def]
-    simulator, seen, columns, seeds, horizon, deterministic, history_size, w, u, b, weight, bias,
+    simulator, width, columns, seeds, horizon, deterministic, history_size, w, u, b, weight, bias,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     state = np.empty(states.shape[2])
-    full_observation = np.empty(seen, np.float32)
+    full_observation = np.empty(width, np.float32)
     numbers = np.empty(4, np.uint64)
     choices = len(bias)
     gates = np.empty_like(b)

@@ -31,7 +31,7 @@ class CompiledForm:
 
     number: int
     state: int  # size of a state
-    seen: int  # size of an observation before columns are selected
+    width: int  # size of an observation before columns are selected
     columns: Array  # indices of the columns that the learner observes
 
 

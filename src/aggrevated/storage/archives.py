@@ -65,7 +65,7 @@ KINDS = "fiub"
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def read_npz(path: Path, what: str, max_size: int) -> dict[str, Array]:
+def read_npz(path: Path, expected: str, max_size: int) -> dict[str, Array]:
     """Return the numeric arrays in an .npz file by name; other arrays are skipped.
 
     Args:
@@ -76,7 +76,7 @@ def read_npz(path: Path, what: str, max_size: int) -> dict[str, Array]:
     Raises:
         DataError: the file is damaged, too large, or not an .npz.
     """
-    with open_regular_file(path, what) as file:
+    with open_regular_file(path, expected) as file:
         try:
             with open_zip(file) as archive:
                 names = [name for name in archive.namelist() if name.endswith(".npy")]
@@ -85,7 +85,7 @@ def read_npz(path: Path, what: str, max_size: int) -> dict[str, Array]:
             raise
         except Exception as error:  # decoders may raise any exception for hostile bytes
             raise DataError(
-                f"{path} is not {what} ({truncate_message(error)}); save it again with numpy.savez"
+                f"{path} is not {expected} ({truncate_message(error)}); save it again with numpy.savez"
             ) from error
     return {name.removesuffix(".npy"): array for name, array in arrays.items() if array is not None}
 

@@ -14,27 +14,27 @@ from aggrevated.core.errors import DataError, StorageError, UsageError
 
 
 @contextmanager
-def open_regular_file(path: Path, what: str) -> Iterator[BinaryIO]:
-    """Open a regular file for reading, or raise a `DataError` that says `what` it should be."""
+def open_regular_file(path: Path, expected: str) -> Iterator[BinaryIO]:
+    """Open a regular file for reading, or raise a `DataError` that says `expected` it should be."""
     with reraise_storage_errors(path):
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise DataError(f"{path} is not a regular file; give the path of {what}")
+            raise DataError(f"{path} is not a regular file; give the path of {expected}")
         with path.open("rb") as file:
             yield file
 
 
-def read_prefix(path: Path, max_size: int, what: str) -> bytes:
-    """Return at most the first `max_size` bytes of a file; `what` describes the file in errors."""
-    with open_regular_file(path, what) as file:
+def read_prefix(path: Path, max_size: int, expected: str) -> bytes:
+    """Return at most the first `max_size` bytes of a file; `expected` describes the file in errors."""
+    with open_regular_file(path, expected) as file:
         return file.read(max_size)
 
 
-def read_limited(path: Path, max_size: int, what: str, limit_and_remedy: str) -> bytes:
+def read_limited(path: Path, max_size: int, expected: str, limit_and_remedy: str) -> bytes:
     """Return all bytes of a file, or raise a `DataError` if there are more than `max_size`.
 
-    `what` describes the file in errors; `limit_and_remedy` completes "FILE is larger than …".
+    `expected` describes the file in errors; `limit_and_remedy` completes "FILE is larger than …".
     """
-    with open_regular_file(path, what) as file:
+    with open_regular_file(path, expected) as file:
         if path.stat().st_size > max_size or len(data := file.read(max_size + 1)) > max_size:
             raise DataError(f"{path} is larger than {limit_and_remedy}")
     return data

@@ -92,8 +92,8 @@ def read_journal(path: Path) -> list[JsonDict]:
             line_checksum = record.pop(CHECKSUM_KEY, None)
             if damaged or line_checksum != encode_checksummed_line(record, checksum)[1]:
                 remedy = "restore the file, or remove it: resuming rewrites what the checkpoints contain"
-                what = f"line {damaged or number} of {path} was changed, or a line before it is missing"
-                raise DataError(f"{what}; {remedy}")
+                problem = f"line {damaged or number} of {path} was changed, or a line before it is missing"
+                raise DataError(f"{problem}; {remedy}")
             checksum = line_checksum
             records.append(record)
     return records

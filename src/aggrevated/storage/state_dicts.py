@@ -53,10 +53,10 @@ def read_state_dict(file: BinaryIO, max_size: int) -> dict[str, Tensor]:
 
 def _copy_checked(file: BinaryIO, max_size: int) -> BinaryIO:
     """Return a fresh zip with the members that torch needs, of declared sizes; closes the given file."""
-    fresh = io.BytesIO()
+    buffer = io.BytesIO()
     names = set()
     remaining = max_size
-    with file, open_zip(file) as archive, ZipFile(fresh, "w") as copy:
+    with file, open_zip(file) as archive, ZipFile(buffer, "w") as copy:
         for member in archive.infolist():
             if not (match := NEEDED_MEMBERS.fullmatch(member.filename)):
                 continue
@@ -68,10 +68,10 @@ def _copy_checked(file: BinaryIO, max_size: int) -> BinaryIO:
             with copy.open(f"archive/{name}", "w") as copied:
                 copied.writelines(read_chunks(archive, member, limit))
             remaining -= member.file_size
-    with ZipFile(fresh) as copy:
+    with ZipFile(buffer) as copy:
         check_pickle(copy.read("archive/data.pkl"))
-    fresh.seek(0)
-    return fresh
+    buffer.seek(0)
+    return buffer
 
 
 def check_pickle(data: bytes) -> None:

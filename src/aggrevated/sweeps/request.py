@@ -128,23 +128,23 @@ class SweepRequest:
         Raises:
             UnusedSettingError: The setting `needed` has no effect.
         """
-        used = {**self.fixed, **settings}
+        effective = {**self.fixed, **settings}
         while True:
-            arguments = dict(used)
+            arguments = dict(effective)
             try:
-                return resolve_config(self.task_spec, arguments.pop("method", self.method), **arguments), used
+                return resolve_config(self.task_spec, arguments.pop("method", self.method), **arguments), effective
             except UnusedSettingError as error:
                 if error.setting == needed:
                     raise
-                used.pop(error.setting)
+                effective.pop(error.setting)
 
     def format_command(self, params: Params) -> str:
         """Return the command that reproduces the runs of a trial, to the last bit."""
         settings = {"method": self.method, **self.resolve(self.to_settings(params))[1]}
-        words = [f"aggrevated train {self.task}"]
-        words += [] if settings["method"] == DEFAULT_METHOD else [f"--method {settings['method']}"]
-        words += [format_option(name, value) for name, value in settings.items() if name != "method"]
-        return " ".join([*words, *([f"--trials {self.seeds}"] if self.seeds > 1 else [])])
+        arguments = [f"aggrevated train {self.task}"]
+        arguments += [] if settings["method"] == DEFAULT_METHOD else [f"--method {settings['method']}"]
+        arguments += [format_option(name, value) for name, value in settings.items() if name != "method"]
+        return " ".join([*arguments, *([f"--trials {self.seeds}"] if self.seeds > 1 else [])])
 
     def check(self) -> None:
         """Raise a `UsageError` if something in the request is not possible, or has no effect on any trial."""
@@ -183,9 +183,9 @@ class SweepRequest:
         errors = list[UsageError]()
         ends = [one.ends if one.kind in (str, bool) else one.ends[:1] for one in self.varied]
         for params in product(*ends):
-            others = self.to_settings(dict(zip(self.distributions, params, strict=True)))
+            other_settings = self.to_settings(dict(zip(self.distributions, params, strict=True)))
             try:
-                self.resolve({**others, **values}, needed=name)
+                self.resolve({**other_settings, **values}, needed=name)
             except UsageError as error:
                 errors.append(error)
             else:

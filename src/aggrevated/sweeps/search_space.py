@@ -87,9 +87,9 @@ class Variation:
         return f"{self.label}={self.text}"
 
 
-def parse_variations(words: Sequence[str], task: Task, method: str) -> tuple[Variation, ...]:
+def parse_variations(arguments: Sequence[str], task: Task, method: str) -> tuple[Variation, ...]:
     """Parse all values of --vary; raise a `UsageError` for the first that is not possible."""
-    variations = tuple(parse_variation(word, task, method) for word in words)
+    variations = tuple(parse_variation(argument, task, method) for argument in arguments)
     names = [variation.name for variation in variations]
     for name in names:
         if names.count(name) > 1:
@@ -97,12 +97,12 @@ def parse_variations(words: Sequence[str], task: Task, method: str) -> tuple[Var
     return variations
 
 
-def parse_variation(word: str, task: Task, method: str) -> Variation:
+def parse_variation(argument: str, task: Task, method: str) -> Variation:
     """Parse one value of --vary."""
-    name, equals, text = word.partition("=")
+    name, equals, text = argument.partition("=")
     name = name.removeprefix("--").replace("-", "_")
     if not (name and equals and text):
-        raise UsageError(f"--vary is {word!r}, but must be {FORMS}")
+        raise UsageError(f"--vary is {argument!r}, but must be {FORMS}")
     kind = find_setting_type(name, task, method)
     if kind in (int, float) and ".." in text:
         return parse_range(name, text, kind)
@@ -130,8 +130,8 @@ def find_setting_type(name: str, task: Task, method: str) -> Any:
 def parse_range(name: str, text: str, kind: type) -> Variation:
     """Parse a range LOW..HIGH[:log][:POINTS]."""
     match = RANGE.fullmatch(text)
-    form = "LOW..HIGH, LOW..HIGH:log or, for a grid, LOW..HIGH:log:POINTS"
-    check_setting(match is not None, name, repr(text), form)
+    expected = "LOW..HIGH, LOW..HIGH:log or, for a grid, LOW..HIGH:log:POINTS"
+    check_setting(match is not None, name, repr(text), expected)
     assert match is not None
     low, high = (parse_value(name, match[end], kind) for end in ("low", "high"))
     is_ordered = math.isfinite(low) and math.isfinite(high) and low < high

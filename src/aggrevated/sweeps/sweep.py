@@ -149,8 +149,8 @@ class Sweep:
             if len(best_returns) != self.request.seeds:
                 raise DataError(f"a trial in {self.folder} lacks the return of a seed; resume the sweep")
             value = float(np.mean(best_returns))
-            spread = float(np.std(best_returns, ddof=1)) if len(best_returns) > 1 else None
-            outcome = {"spread": spread, "test": float(np.mean(test_returns))}
+            deviation = float(np.std(best_returns, ddof=1)) if len(best_returns) > 1 else None
+            outcome = {"spread": deviation, "test": float(np.mean(test_returns))}
             outcome |= {"best_returns": best_returns, "test_returns": test_returns}
         distributions = {name: self.request.distributions[name] for name in params}
         return create_trial(
@@ -184,23 +184,23 @@ class JournalBackend(BaseJournalBackend):
         self.lines += logs
 
 
-def propose_round(request: SweepRequest, before: Sequence[FrozenTrial]) -> list[dict[str, Any]]:
+def propose_round(request: SweepRequest, finished: Sequence[FrozenTrial]) -> list[dict[str, Any]]:
     """Return the parameters of the round after these trials; fewer than a round if there are no more."""
     if request.search == "grid":
-        return request.grid[len(before) : len(before) + TRIALS_PER_ROUND]
-    seed = int(derive_seeds(request.sampler_seed, SeedPurpose.SEARCH, len(before) // TRIALS_PER_ROUND, 1)[0]) % 2**32
-    proposed = {frozenset(trial.params.items()): dict[str, Any]() for trial in before}
+        return request.grid[len(finished) : len(finished) + TRIALS_PER_ROUND]
+    seed = int(derive_seeds(request.sampler_seed, SeedPurpose.SEARCH, len(finished) // TRIALS_PER_ROUND, 1)[0]) % 2**32
+    proposed = {frozenset(trial.params.items()): dict[str, Any]() for trial in finished}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Optuna warns of features that are experimental in some versions
         sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=TRIALS_PER_ROUND, constant_liar=True)
         study = optuna.create_study(direction="maximize", sampler=sampler)
-        study.add_trials(before)
+        study.add_trials(finished)
         for _ in range(MAX_ATTEMPTS):
             params = request.select_effective_params(study.ask(request.distributions).params)
             proposed.setdefault(frozenset(params.items()), params)  # TPE avoids proposals that have no value yet
-            if len(proposed) == len(before) + TRIALS_PER_ROUND:
+            if len(proposed) == len(finished) + TRIALS_PER_ROUND:
                 break
-    return list(proposed.values())[len(before) :]
+    return list(proposed.values())[len(finished) :]
 
 
 def load_returns(runs: Iterable[Run]) -> tuple[list[float], list[float]]:
@@ -227,13 +227,13 @@ def create_or_open_sweep(folder: Path, request: SweepRequest) -> Sweep:
         create_run_folder(folder, RECORD, sweep.to_dict())
         return sweep
     sweep = Sweep.open(folder)
-    for name, then in sweep.request.to_dict().items():
-        now = request.to_dict()[name]
-        if name == "trials" and now < then:
-            message = f"{folder} holds a sweep of {then} trials, more than the {now} requested now"
+    for name, saved in sweep.request.to_dict().items():
+        requested = request.to_dict()[name]
+        if name == "trials" and requested < saved:
+            message = f"{folder} holds a sweep of {saved} trials, more than the {requested} requested now"
             raise UsageError(f"{message}; leave --trials out, or choose another --out")
-        if name != "trials" and now != then:
-            difference = f"{name.replace('_', ' ')} {format_part(then)}, not {format_part(now)}"
+        if name != "trials" and requested != saved:
+            difference = f"{name.replace('_', ' ')} {format_part(saved)}, not {format_part(requested)}"
             raise UsageError(f"{folder} holds a sweep with {difference}; choose another --out")
     return replace(sweep, request=request)
 

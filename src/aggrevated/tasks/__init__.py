@@ -252,10 +252,10 @@ def make_custom_task(name: str, trust_code: bool) -> Task:
             return replace(imported, name=name)
     elif not is_gymnasium_id(name):
         check_package_installed(name, "task")
-        others = "; or pass a Gymnasium id, or module:attribute of a function that makes an environment"
+        alternatives = "; or pass a Gymnasium id, or module:attribute of a function that makes an environment"
         raise UsageError(
             f"unknown task {name!r}{suggest_close_match(name, find_similar_names(name))}: choose one of "
-            f"{format_task_names()}{others}"
+            f"{format_task_names()}{alternatives}"
         )
     return Task(name=name, title=name, problem=CustomProblem(environment=name, trusted=trust_code), oracle="")
 

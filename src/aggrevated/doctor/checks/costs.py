@@ -116,9 +116,9 @@ def check_signal_to_noise(exam: Examination) -> Iterator[Finding]:
     predicted = exam.predicted_costs
     spread = float((center_by_group(predicted, probes.probe) if exam.capability != "v" else predicted).std())
     if spread <= CONSTANT_FRACTION * max(1.0, float(abs(predicted).mean())):
-        what = "all actions cost the same" if exam.capability != "v" else "all states cost the same"
+        detail = "all actions cost the same" if exam.capability != "v" else "all states cost the same"
         remedy = "check that its q or v reads the states that it is passed, and that its weights were loaded"
-        yield Finding("noise", "fault", f"the expert's costs are constant: {what}", remedy, {"spread": spread})
+        yield Finding("noise", "fault", f"the expert's costs are constant: {detail}", remedy, {"spread": spread})
         return
     repeated = exam.query_costs(probes.states, probes.probe, probes.action)
     change = float((repeated - predicted).std())
@@ -191,7 +191,7 @@ def check_calibration(exam: Examination) -> Iterator[Finding]:
     predicted = exam.predicted_costs[states]
     group = probes.group[states]
     all_ranks = bootstrap_estimate(lambda rows: rank_correlation(predicted[rows], rollout[rows]), group)
-    own_ranks = bootstrap_estimate(
+    expert_ranks = bootstrap_estimate(
         lambda rows: rank_correlation(bias.predicted_costs[rows], bias.rollout_costs[rows]), bias.group
     )
     mean_error = bootstrap_estimate(
@@ -200,17 +200,17 @@ def check_calibration(exam: Examination) -> Iterator[Finding]:
     size = float(abs(bias.rollout_costs).mean())
     ratio = float(abs(bias.predicted_costs).mean()) / max(size, 1e-12)
     numbers = {
-        "rank_correlation": all_ranks.to_list(), "on_its_own_states": own_ranks.to_list(),
+        "rank_correlation": all_ranks.to_list(), "on_its_own_states": expert_ranks.to_list(),
         "bias": mean_error.to_list(),
     }  # fmt: skip
     numbers |= {"times": [ratio], **estimate_advantage_calibration(exam, bias.beyond_horizon)}
     details = (
-        f"rank correlation {own_ranks} on its own states, {all_ranks} on all; bias {mean_error.value:.2g} "
+        f"rank correlation {expert_ranks} on its own states, {all_ranks} on all; bias {mean_error.value:.2g} "
         f"at a mean cost of {size:.2g}"
     )
-    if own_ranks.known and own_ranks.high < MAX_NEGATED_CORRELATION:
+    if expert_ranks.known and expert_ranks.high < MAX_NEGATED_CORRELATION:
         return  # the check `sign` reports it
-    if all_ranks.known and own_ranks.known and max(all_ranks.high, own_ranks.high) < MIN_RANK_CORRELATION:
+    if all_ranks.known and expert_ranks.known and max(all_ranks.high, expert_ranks.high) < MIN_RANK_CORRELATION:
         sentence = f"the expert's costs are unrelated to the costs of its roll-outs: {details}"
         remedy = "check that its costs are of this environment; until then use --oracle monte-carlo"
         yield Finding("calibration", "fault", sentence, remedy, numbers)

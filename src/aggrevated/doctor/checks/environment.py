@@ -120,8 +120,8 @@ def find_last_step_times(trajectories: Trajectories) -> Array:
 def count_differing_rows(one: Array, other: Array) -> int:
     """Return the number of rows that are not equal; NaN equals NaN."""
     n = len(one)
-    same = (one == other) | ((one != one) & (other != other))
-    return int((~same.reshape(n, -1).all(axis=1)).sum()) if n else 0
+    is_equal = (one == other) | ((one != one) & (other != other))
+    return int((~is_equal.reshape(n, -1).all(axis=1)).sum()) if n else 0
 
 
 MAX_REPEATED_STEPS = 64
@@ -186,26 +186,26 @@ MIN_CUT_FRACTION = 0.5  # of the episodes, which the horizon must cut
 
 def check_horizon(exam: Examination) -> Iterator[Finding]:
     """Compare the horizon with that of the expert's training or, if that is not known, with its costs."""
-    here = exam.horizon
-    made_for = exam.training.horizon
+    horizon = exam.horizon
+    trained = exam.training.horizon
     lengths = exam.expert_trajectories.mask.sum(axis=1)
-    cut = float((lengths >= here).mean())
-    numbers = {"horizon": here, "made_for": made_for, "cut": cut, "mean_length": float(lengths.mean())}
+    cut = float((lengths >= horizon).mean())
+    numbers = {"horizon": horizon, "made_for": trained, "cut": cut, "mean_length": float(lengths.mean())}
     details = (
-        f"the horizon is {here} steps, the expert's episodes have {lengths.mean():.0f} on average, "
+        f"the horizon is {horizon} steps, the expert's episodes have {lengths.mean():.0f} on average, "
         f"and the horizon cuts {cut:.0%} of them"
     )
-    if made_for is not None:
-        longer = float((lengths >= min(here, made_for)).mean())
-        ratio = here / made_for
+    if trained is not None:
+        longer = float((lengths >= min(horizon, trained)).mean())
+        ratio = horizon / trained
         if ratio != 1 and longer > MIN_AFFECTED_FRACTION:
-            sentence = f"{details}; according to {exam.training.source} the horizon is {made_for}"
+            sentence = f"{details}; according to {exam.training.source} the horizon is {trained}"
             verdict = "warning" if WARNING_HORIZON_RATIOS[0] <= ratio <= WARNING_HORIZON_RATIOS[1] else "fault"
-            yield Finding("horizon", verdict, sentence, f"use --horizon {made_for}", numbers)  # type: ignore[arg-type]
+            yield Finding("horizon", verdict, sentence, f"use --horizon {trained}", numbers)  # type: ignore[arg-type]
             return
     elif exam.capability and cut > MIN_CUT_FRACTION and (error_ratio := estimate_foresight(exam)) is not None:
         sentence = f"{details}; the expert's costs fit longer episodes {error_ratio:.1f} times better"
-        remedy = f"use a longer --horizon than {here}, or --oracle monte-carlo, whose costs end at the horizon"
+        remedy = f"use a longer --horizon than {horizon}, or --oracle monte-carlo, whose costs end at the horizon"
         yield Finding("horizon", "warning", sentence, remedy, numbers | {"times_nearer": error_ratio})
         return
     yield Finding("horizon", "fine", details, "", numbers)
