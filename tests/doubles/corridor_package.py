@@ -1,6 +1,6 @@
-"""A package that somebody else wrote: a task with a world of its own, an update, an oracle, a policy, a start, a row.
+"""A third-party package with a task, a simulator, an update, an oracle, a policy, a start and a method.
 
-Nothing in src/ knows of it. The tests install it by its entry points, and train with it by name.
+No file in src/ mentions it. The tests install it by its entry points and train with it by name.
 """
 
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ class Corridor:
 
 @dataclass(frozen=True)
 class CorridorExpert:
-    """What each action costs from here on."""
+    """Expert of the corridor with exact costs-to-go."""
 
     length: int
     name: str = "knows the way"
@@ -87,14 +87,14 @@ class CorridorExpert:
 
 @dataclass(frozen=True)
 class CorridorScore(Score):
-    """How far it got, beside the expert."""
+    """Returns of policy and expert, and the number of episodes."""
 
     episodes: int
 
 
 @dataclass(frozen=True)
 class CorridorEvaluationSettings(EvaluationSettings):
-    """Some more episodes."""
+    """Settings of an evaluation on new episodes."""
 
     walks: int = setting(10, "How many walks.")
 
@@ -105,12 +105,12 @@ class CorridorEvaluationSettings(EvaluationSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class CorridorProblemSettings(ProblemSettings):
-    """A corridor, and an expert that knows the way."""
+    """A corridor and its optimal expert."""
 
     name = "corridor"
     metric_name = "steps saved"
     evaluation = CorridorEvaluationSettings
-    turn: Any = field(default=None, compare=False)  # a part, which need not be a value that can be sent
+    turn: Any = field(default=None, compare=False)  # an object that may not be picklable
     length: int = setting(5, "How long the corridor is.")
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
@@ -127,14 +127,14 @@ class CorridorProblemSettings(ProblemSettings):
         )
 
     def score(self, policy: Policy, episodes: int, seed: int) -> CorridorScore:
-        fresh = derive_seeds(seed, SeedPurpose.TEST, 0, episodes)
-        returned = evaluate_mean_return(policy, Corridor(self.length), fresh)
-        return CorridorScore(-float(self.length), returned, -self.length / returned, episodes)
+        seeds = derive_seeds(seed, SeedPurpose.TEST, 0, episodes)
+        mean_return = evaluate_mean_return(policy, Corridor(self.length), seeds)
+        return CorridorScore(-float(self.length), mean_return, -self.length / mean_return, episodes)
 
 
 @dataclass
 class SignedUpdate:
-    """A step of the same length for every weight."""
+    """An update with a step of the same length for every weight."""
 
     size: float
     max_kl: float = 1.0
@@ -153,7 +153,7 @@ class SignedUpdate:
 
 @dataclass(frozen=True)
 class SignedSettings(UpdateSettings):
-    """By the sign of the gradient."""
+    """An update by the sign of the gradient."""
 
     name = "signed"
     step_size: float = setting(0.05, "Of every weight's step.")
@@ -164,7 +164,7 @@ class SignedSettings(UpdateSettings):
 
 @dataclass(frozen=True)
 class SteppedOracle:
-    """Q* of the expert, which also asks the policy that is learning how sure it is: an oracle may see it."""
+    """Q* of the expert, weighted; it also checks that the learning policy is passed and finite."""
 
     expert: Any
     weight: float
@@ -210,7 +210,7 @@ class BoldSettings(AllActionsSettings):
 
 @dataclass(frozen=True)
 class PairSettings(HeadSettings):
-    """Two choices at once, as one."""
+    """Several discrete choices as one."""
 
     name = "pair"
     is_discrete = True
@@ -225,7 +225,7 @@ class PairSettings(HeadSettings):
 
 @dataclass(frozen=True)
 class EagerStartSettings(StartSettings):
-    """To the right, at first."""
+    """A start with a policy that prefers to go right."""
 
     name = "eager"
     push: float = setting(1.0, "How eagerly.")

@@ -1,7 +1,7 @@
-"""Sentences of a little English with the part of speech of every word, as a grammar says them by chance.
+"""Random English sentences of a small grammar, with the part of speech of every word.
 
-Many words have two tags, so that what stands beside a word decides: "they watch her", "her watch". Others are made of
-syllables, so that a tagger meets words that it has not seen, and has their spelling to go by.
+Many words have two tags, and the neighboring words decide between them: "they watch her", "her watch". Other words
+are made of random syllables, so that a tagger meets new words and must use their spelling.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ NUMBERS = "two three four seven"
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words, and the tag of each."""
+    """Words with the tag of each."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
@@ -38,97 +38,93 @@ class Sentence:
 
 
 def generate_sentences(count: int, seed: int) -> list[Sentence]:
-    """Return so many sentences; a longer list begins with the shorter."""
+    """Return `count` sentences; a longer list begins with the shorter."""
     return [generate_sentence(Random(f"{seed} {number}")) for number in range(count)]
 
 
-def generate_sentence(chance: Random) -> Sentence:
-    """Return one sentence that is not too long."""
+def generate_sentence(rng: Random) -> Sentence:
+    """Return one sentence of at most LONGEST words."""
     while True:
-        found = clause(chance)
-        if chance.random() < 0.3:
-            found += [(pick(chance, "and but so"), "CCONJ"), *clause(chance)]
-        if chance.random() < 0.1:
-            found = [(pick(chance, "yes well no"), "INTJ"), (",", "PUNCT"), *found]
+        found = clause(rng)
+        if rng.random() < 0.3:
+            found += [(pick(rng, "and but so"), "CCONJ"), *clause(rng)]
+        if rng.random() < 0.1:
+            found = [(pick(rng, "yes well no"), "INTJ"), (",", "PUNCT"), *found]
         found.append((".", "PUNCT"))
         if len(found) <= LONGEST:
             words, tags = zip(*found, strict=True)
             return Sentence((words[0].capitalize(), *words[1:]), tags)
 
 
-def clause(chance: Random) -> Tagged:
-    """Return a subject, a verb, and what belongs to it."""
-    found = noun_phrase(chance)
-    if chance.random() < 0.5:
-        found.append((pick(chance, MODALS), "AUX"))
-        if chance.random() < 0.2:
+def clause(rng: Random) -> Tagged:
+    """Return a subject, a verb and its objects."""
+    found = noun_phrase(rng)
+    if rng.random() < 0.5:
+        found.append((pick(rng, MODALS), "AUX"))
+        if rng.random() < 0.2:
             found.append(("not", "PART"))
-    found.append(verb(chance))
-    at = chance.random()
-    if at < 0.12:
-        return [*found, ("that", "SCONJ"), *clause(chance)]
-    if at < 0.22:
-        return [*found, ("to", "PART"), verb(chance), *noun_phrase(chance)]
-    found += noun_phrase(chance)
-    if chance.random() < 0.45:
-        found += prepositional_phrase(chance)
-    if chance.random() < 0.25:
-        found.append((pick(chance, ADVERBS) if chance.random() < 0.8 else invent(chance, "ously"), "ADV"))
-    if chance.random() < 0.15:
-        found += [(pick(chance, f"{CONJUNCTIONS} {BOTH_PREPOSITION_AND_CONJUNCTION}"), "SCONJ"), *clause(chance)]
+    found.append(verb(rng))
+    draw = rng.random()
+    if draw < 0.12:
+        return [*found, ("that", "SCONJ"), *clause(rng)]
+    if draw < 0.22:
+        return [*found, ("to", "PART"), verb(rng), *noun_phrase(rng)]
+    found += noun_phrase(rng)
+    if rng.random() < 0.45:
+        found += prepositional_phrase(rng)
+    if rng.random() < 0.25:
+        found.append((pick(rng, ADVERBS) if rng.random() < 0.8 else invent(rng, "ously"), "ADV"))
+    if rng.random() < 0.15:
+        found += [(pick(rng, f"{CONJUNCTIONS} {BOTH_PREPOSITION_AND_CONJUNCTION}"), "SCONJ"), *clause(rng)]
     return found
 
 
-def verb(chance: Random) -> tuple[str, str]:
+def verb(rng: Random) -> tuple[str, str]:
     """Return a verb; one in four can be a noun, too."""
-    at = chance.random()
-    return (pick(chance, BOTH_NOUN_AND_VERB if at < 0.25 else VERBS) if at < 0.95 else invent(chance, "ize")), "VERB"
+    draw = rng.random()
+    return (pick(rng, BOTH_NOUN_AND_VERB if draw < 0.25 else VERBS) if draw < 0.95 else invent(rng, "ize")), "VERB"
 
 
-def noun_phrase(chance: Random) -> Tagged:
-    """Return somebody or something."""
-    at = chance.random()
-    if at < 0.2:
-        return [(pick(chance, PRONOUNS), "PRON")]
-    if at < 0.24:
+def noun_phrase(rng: Random) -> Tagged:
+    """Return a pronoun, a name or a noun with its determiner."""
+    draw = rng.random()
+    if draw < 0.2:
+        return [(pick(rng, PRONOUNS), "PRON")]
+    if draw < 0.24:
         return [("that", "PRON")]
-    if at < 0.38:
-        return [(pick(chance, NAMES) if chance.random() < 0.85 else invent(chance, "").capitalize(), "PROPN")]
-    found = [(pick(chance, DETERMINERS), "DET")]
-    if chance.random() < 0.1:
-        found.append((pick(chance, NUMBERS) if chance.random() < 0.5 else str(chance.randrange(11, 999)), "NUM"))
-    if chance.random() < 0.35:
-        at = chance.random()
-        word = pick(chance, ADJECTIVES if at < 0.75 else BOTH_ADJECTIVE_AND_NOUN)
-        found.append((word if at < 0.9 else invent(chance, "ous"), "ADJ"))
-    return [*found, (noun(chance), "NOUN")]
+    if draw < 0.38:
+        return [(pick(rng, NAMES) if rng.random() < 0.85 else invent(rng, "").capitalize(), "PROPN")]
+    found = [(pick(rng, DETERMINERS), "DET")]
+    if rng.random() < 0.1:
+        found.append((pick(rng, NUMBERS) if rng.random() < 0.5 else str(rng.randrange(11, 999)), "NUM"))
+    if rng.random() < 0.35:
+        draw = rng.random()
+        word = pick(rng, ADJECTIVES if draw < 0.75 else BOTH_ADJECTIVE_AND_NOUN)
+        found.append((word if draw < 0.9 else invent(rng, "ous"), "ADJ"))
+    return [*found, (noun(rng), "NOUN")]
 
 
-def noun(chance: Random) -> str:
+def noun(rng: Random) -> str:
     """Return a noun; one in four can be a verb, an adjective or a modal, too."""
-    at = chance.random()
-    if at < 0.18:
-        return pick(chance, BOTH_NOUN_AND_VERB)
-    if at < 0.24:
-        return pick(chance, f"{BOTH_ADJECTIVE_AND_NOUN} can will")
-    return pick(chance, NOUNS) if at < 0.9 else invent(chance, "ment")
+    draw = rng.random()
+    if draw < 0.18:
+        return pick(rng, BOTH_NOUN_AND_VERB)
+    if draw < 0.24:
+        return pick(rng, f"{BOTH_ADJECTIVE_AND_NOUN} can will")
+    return pick(rng, NOUNS) if draw < 0.9 else invent(rng, "ment")
 
 
-def prepositional_phrase(chance: Random) -> Tagged:
+def prepositional_phrase(rng: Random) -> Tagged:
     """Return a noun with its preposition."""
-    return [(pick(chance, f"{PREPOSITIONS} {BOTH_PREPOSITION_AND_CONJUNCTION}"), "ADP"), *noun_phrase(chance)]
+    return [(pick(rng, f"{PREPOSITIONS} {BOTH_PREPOSITION_AND_CONJUNCTION}"), "ADP"), *noun_phrase(rng)]
 
 
-def pick(chance: Random, words: str) -> str:
+def pick(rng: Random, words: str) -> str:
     """Return one of the words, the earlier ones more often."""
     listed = words.split()
-    return listed[int(len(listed) * chance.random() * chance.random())]
+    return listed[int(len(listed) * rng.random() * rng.random())]
 
 
-def invent(chance: Random, ending: str) -> str:
-    """Return a word that stands in no list."""
-    return (
-        "".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(2))
-        + chance.choice("nrtk")
-        + ending
-    )
+def invent(rng: Random, ending: str) -> str:
+    """Return a word that is in no list."""
+    return "".join(rng.choice("bdfgklmnprst") + rng.choice("aeiou") for _ in range(2)) + rng.choice("nrtk") + ending

@@ -1,6 +1,6 @@
-"""A package that somebody else wrote: tagging, one word after the other, as a task with a world of its own.
+"""A third-party package with a task: tag sentences word by word.
 
-Nothing in src/ knows of it. The tests name it as `tagger_package:TASK`, or install it by its entry point.
+No file in src/ mentions it. The tests name it as `tagger_package:TASK` or install it by its entry point.
 """
 
 from collections import Counter
@@ -44,21 +44,21 @@ class Corpus:
     words: tuple[str, ...]
     tags: np.ndarray  # int [Σn], gold
     lengths: np.ndarray  # int [P]
-    seen: np.ndarray  # float32 [Σn, features]: what can be seen at each word
+    seen: np.ndarray  # float32 [Σn, features]: observed features of each word
 
     @cached_property
     def starts(self):
-        """[P]: the number of each sentence's first word."""
+        """Index of the first word of each sentence, [P]."""
         return np.cumsum(self.lengths) - self.lengths
 
     def at(self, states):
-        """The words that are to be tagged next, by number."""
+        """Return the indices of the words to tag next."""
         return self.starts[states[:, 0]] + states[:, 1]
 
 
 @cache
 def make_corpus(sentences: int, seed: int, features: int) -> Corpus:
-    """So many generated sentences, with so many features of each word."""
+    """Return generated sentences with hashed features of each word."""
     found = generate_sentences(sentences, seed)
     words = tuple(word for sentence in found for word in sentence.words)
     tags = np.array([TAGS.index(tag) for sentence in found for tag in sentence.tags])
@@ -67,23 +67,23 @@ def make_corpus(sentences: int, seed: int, features: int) -> Corpus:
 
 
 def word_features(words, place, features):
-    """[features]: 1 at the hashes of a word, its end, its shape and its neighbours."""
+    """Return features [features]: 1 at the hashes of a word, its ending, its shape and its neighbors."""
     word = words[place]
     before = words[place - 1] if place else ""
     after = (*words, "")[place + 1]
-    told = (
+    descriptions = (
         *(f"word {word.lower()}", f"end {word[-3:]}", f"end {word[-2:]}"),
         *(f"before {before.lower()}", f"after {after.lower()}", f"after {after[-2:]}"),
         f"shape {word[0].isupper()} {word[0].isdigit()} {place == 0}",
     )
     seen = np.zeros(features, np.float32)
-    seen[[crc32(text.encode()) % features for text in told]] = 1.0
+    seen[[crc32(text.encode()) % features for text in descriptions]] = 1.0
     return seen
 
 
 @dataclass(frozen=True)
 class Tagging:
-    """Tag sentences of a corpus. A state is the sentence, the place in it, and the two tags that were given last."""
+    """Tag sentences of a corpus; a state is the sentence, the position in it, and the last two tags."""
 
     corpus: Corpus
     chosen: np.ndarray  # int: which sentences
@@ -97,13 +97,13 @@ class Tagging:
 
     @property
     def words(self):
-        """How many words its sentences have."""
+        """Number of words of the chosen sentences."""
         return int(self.corpus.lengths[self.chosen].sum())
 
     def reset(self, seeds):
         sentence = self.chosen[(seeds % np.uint64(len(self.chosen))).astype(np.int64)]
-        nothing = np.full_like(sentence, NO_TAG)
-        return np.stack([sentence, np.zeros_like(sentence), nothing, nothing], axis=1)
+        no_tags = np.full_like(sentence, NO_TAG)
+        return np.stack([sentence, np.zeros_like(sentence), no_tags, no_tags], axis=1)
 
     def observe(self, state):
         given = np.eye(len(TAGS) + 1, dtype=np.float32)[state[:, 2:]].reshape(len(state), -1)
@@ -116,13 +116,13 @@ class Tagging:
 
 
 def make_observation_space(features: int) -> Box:
-    """What is seen of a word, and the two tags before it."""
+    """Return the space of observations: features of a word and the last two tags."""
     return Box(0.0, 1.0, (features + 2 * (len(TAGS) + 1),), np.float32)
 
 
 @dataclass(frozen=True)
 class GoldExpert:
-    """It knows the tags: a wrong one costs 1, now, and nothing later."""
+    """Expert that knows the gold tags: a wrong tag costs 1."""
 
     corpus: Corpus
     name: str = "gold tags"
@@ -136,7 +136,7 @@ class GoldExpert:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of words with their gold tag, each sentence being tagged once."""
+    """Share of words with their gold tag; each sentence is tagged once."""
 
     tagging: Tagging
 
@@ -150,7 +150,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class TaggerScore(Score):
-    """Accuracies; beside them that of the tag that each word had most often."""
+    """Accuracies of policy and expert, and of the most frequent tag of each word."""
 
     words: int
     most_frequent: float
@@ -158,7 +158,7 @@ class TaggerScore(Score):
 
 @dataclass(frozen=True)
 class TaggerEvaluationSettings(EvaluationSettings):
-    """Sentences that nobody has seen."""
+    """Settings of an evaluation on new sentences."""
 
     sentences: int = setting(200, "How many sentences.", at_least(1))
     seed: int = setting(1_000_000, "The seed that they come from.", SEED)
@@ -171,7 +171,7 @@ class TaggerEvaluationSettings(EvaluationSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TaggerProblemSettings(ProblemSettings):
-    """Generated sentences: of ten, eight to learn from, one to choose on, one to report."""
+    """Generated sentences: 80 % for training, 10 % for validation, 10 % for the test."""
 
     name = "tagger"
     metric_name = "accuracy"
@@ -191,7 +191,7 @@ class TaggerProblemSettings(ProblemSettings):
         return make_observation_space(self.features), Tagging.action_space
 
     def select_tenths(self, *tenths: int) -> Tagging:
-        """The task of tagging some of the sentences."""
+        """Return the simulator of some tenths of the sentences."""
         found = make_corpus(self.sentences, self.data_seed, self.features)
         return Tagging(found, np.flatnonzero(np.isin(np.arange(self.sentences) % 10, tenths)))
 
@@ -212,7 +212,7 @@ class TaggerProblemSettings(ProblemSettings):
         )
 
     def score(self, policy: Policy, tagging: Tagging) -> TaggerScore:
-        """How well a policy tags these sentences."""
+        """Return the accuracies of a policy on the sentences of a simulator."""
         by_expert = float(Accuracy(tagging)(GoldExpert(tagging.corpus)))
         share = float(Accuracy(tagging)(policy))
         return TaggerScore(
@@ -225,7 +225,7 @@ class TaggerProblemSettings(ProblemSettings):
 
 
 def most_frequent_accuracy(training: Tagging, other: Tagging) -> float:
-    """The accuracy of the tag that each word had most often, and of NOUN for words that are new."""
+    """Return the accuracy of the most frequent tag of each word, and of NOUN for new words."""
     counts: dict[str, Counter[int]] = {}
     for word, tag in tagged_words(training):
         counts.setdefault(word, Counter())[tag] += 1
@@ -234,7 +234,7 @@ def most_frequent_accuracy(training: Tagging, other: Tagging) -> float:
 
 
 def tagged_words(tagging: Tagging) -> list[tuple[str, int]]:
-    """Its words with their gold tags."""
+    """Return the words of the chosen sentences with their gold tags."""
     found = tagging.corpus
     inside = np.isin(np.repeat(np.arange(len(found.lengths)), found.lengths), tagging.chosen)
     return [(found.words[place].lower(), int(found.tags[place])) for place in np.flatnonzero(inside)]

@@ -1,4 +1,4 @@
-"""What others add is used like what is shipped, by name and through the command line; no file in src/ knows of it."""
+"""Third-party components are used like builtin ones, by name and through the command line."""
 
 import json
 import os
@@ -90,15 +90,15 @@ def test_installed_head_is_selected_by_the_action_space(install_folder: Path) ->
 
 def test_architecture_docs_name_every_entry_point_group() -> None:
     text = (Path(__file__).parents[2] / "docs/architecture.md").read_text()
-    for shelf in (*REGISTRIES.values(), HEAD_REGISTRY):
+    for registry in (*REGISTRIES.values(), HEAD_REGISTRY):
         assert (
-            f"`{shelf.entry_point_group}`" in text
-            or f"`.{shelf.entry_point_group.removeprefix('aggrevated.')}`" in text
+            f"`{registry.entry_point_group}`" in text
+            or f"`.{registry.entry_point_group.removeprefix('aggrevated.')}`" in text
         )
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "message"),
     [
         ({"name": "other"}, "has the name 'other'"),
         ({"build": None}, "is not a frozen dataclass that defines all abstract methods"),
@@ -106,21 +106,21 @@ def test_architecture_docs_name_every_entry_point_group() -> None:
     ],
 )
 def test_faulty_component_is_refused_by_resolve_config(
-    install_folder: Path, fault: dict[str, object], words: str
+    install_folder: Path, fault: dict[str, object], message: str
 ) -> None:
     package = import_module("corridor_package")
-    kinds = {"__annotations__": {"wide": float | None}} if "wide" in fault else {}
-    changed = type("Changed", (package.SignedSettings,), {**fault, **kinds, "__module__": "corridor_package"})
+    annotations = {"__annotations__": {"wide": float | None}} if "wide" in fault else {}
+    changed = type("Changed", (package.SignedSettings,), {**fault, **annotations, "__module__": "corridor_package"})
     package.Changed = changed if "build" in fault else dataclass(frozen=True)(changed)
     points = install_folder / "corridor_package-1.0.dist-info/entry_points.txt"
     points.write_text("[aggrevated.updates]\nsigned = corridor_package:Changed\n")
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError, match=message):
         resolve_config("cartpole", update="signed")
 
 
 @pytest.mark.parametrize("task", ["corridor", "winding"])
 def test_installed_task_runs_trials_in_processes(install_folder: Path, task: str) -> None:
-    """Also of a task with parts that cannot be sent to another process: workers find it by its name."""
+    """Workers find a task by its name, so that its objects need not be picklable."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(install_folder), *filter(None, sys.path)])}
     command = [sys.executable, "-m", "aggrevated", "train", task, "--trials", "2", "--seed", "3", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -168,6 +168,6 @@ def test_broken_entry_point_error_names_its_package(install_folder: Path) -> Non
         resolve_config("cartpole", update="mixed")
     assert (
         resolve_config("cartpole").update.name == "exponentiated"
-    )  # a broken one disturbs nobody who does not ask for it
+    )  # a broken component has no effect on configs without it
     with pytest.raises(UsageError, match=r"unknown setting --horizn .did you mean --horizon"):
         resolve_config("cartpole", horizn=3)

@@ -1,4 +1,4 @@
-"""A world of another kind than ours, structured prediction by somebody else, is used like a shipped one, and learns."""
+"""A third-party task of structured prediction is used like a builtin one, and its policy learns."""
 
 import importlib
 import json
@@ -22,9 +22,9 @@ SRC = Path(aggrevated.__file__).parent
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The package, which lies where one stands, and which nobody has installed."""
+    """Yield the package, which is in the working folder and not installed."""
     shutil.copy(Path(__file__).with_name(f"{NAME}.py"), tmp_path)
-    monkeypatch.delitem(sys.modules, NAME, raising=False)  # it is there again after the test
+    monkeypatch.delitem(sys.modules, NAME, raising=False)  # restored after the test
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.chdir(tmp_path)
     importlib.invalidate_caches()
@@ -34,11 +34,13 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
 
 @pytest.fixture
 def installed_package(package: ModuleType, tmp_path: Path) -> ModuleType:
-    """The same with an entry point."""
-    about = tmp_path / f"{NAME}-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tagger-package\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("".join(f"[{group}]\n{point}\n" for group, point in package.POINTS.items()))
+    """Return the package after it was installed with its entry point."""
+    metadata = tmp_path / f"{NAME}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: tagger-package\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        "".join(f"[{group}]\n{point}\n" for group, point in package.POINTS.items())
+    )
     importlib.invalidate_caches()
     return package
 
@@ -87,10 +89,10 @@ def test_tagger_expert_q_equals_the_cost_of_following_it(package: ModuleType) ->
         following, cost, done = tagging.step(state, np.full(len(state), action))
         total = cost.copy()
         for k in np.flatnonzero(~done):
-            rest = following[k : k + 1]
+            current = following[k : k + 1]
             ended = False
             while not ended:
-                rest, more, (ended,) = tagging.step(rest, gold.act(rest, 0))
+                current, more, (ended,) = tagging.step(current, gold.act(current, 0))
                 total[k] += more.item()
         assert (total == gold.q(state)[:, action]).all()
 
@@ -119,8 +121,8 @@ def test_commands_refuse_untrusted_task_code_and_name_the_option(capsys: pytest.
     for command in (["evaluate", "run"], ["resume", "run"], ["train", "--config", "run/config.json"]):
         with pytest.raises(SystemExit) as caught:
             main(command)
-        sentence = capsys.readouterr().err
-        assert caught.value.code == 65 and f"{NAME}:TASK is Python code" in sentence and "pass --trust-code" in sentence
+        message = capsys.readouterr().err
+        assert caught.value.code == 65 and f"{NAME}:TASK is Python code" in message and "pass --trust-code" in message
     assert run_command(capsys, "evaluate", "run", "--trust-code", "--sentences", "5")["task"] == f"{NAME}:TASK"
     assert run_command(capsys, "resume", "run", "--trust-code", "--iterations", "3")["iterations"] == 3
     main(["export", "run", "--trust-code", "--model-card", "card.md"])

@@ -1,4 +1,4 @@
-"""Engines to try: Ray only where it is installed, and one for all tests, as it takes seconds to start."""
+"""Engines under test; the Ray engine starts slowly, so all tests share one, and they are skipped without Ray."""
 
 from importlib.util import find_spec
 
@@ -25,5 +25,5 @@ def engine(request):
     if request.param == "ray":
         yield request.getfixturevalue("ray_engine")
     else:
-        with InProcessEngine() if request.param == "in-process" else ProcessEngine(2) as made:
-            yield made
+        with InProcessEngine() if request.param == "in-process" else ProcessEngine(2) as started_engine:
+            yield started_engine

@@ -1,4 +1,4 @@
-"""What every engine does, and what is lost with a worker."""
+"""Engines: results, errors, progress, and recovery from lost workers."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def test_engine_map_runs_local_functions(engine):
 def test_engine_map_raises_the_error_of_a_job_with_its_type_and_message(engine):
     with pytest.raises(DataError, match=r"^the third is bad; mend it$"):
         engine.map(work.fail_on_three, None, [1, 2, 3, 4])
-    assert engine.map(work.add, 1, [1]) == [2]  # and the engine is still of use
+    assert engine.map(work.add, 1, [1]) == [2]  # the engine still works
 
 
 def test_engine_map_describes_an_error_that_cannot_be_pickled(engine):
@@ -46,9 +46,9 @@ def test_engine_map_describes_an_error_that_cannot_be_unpickled(engine):
 
 def test_engine_map_raises_an_unpickling_error_without_losing_a_worker(engine):
     if isinstance(engine, InProcessEngine):
-        pytest.skip("in process nothing travels")
+        pytest.skip("jobs in process are not pickled")
     brittle = work.Brittle()
-    brittle.something = 1  # else there is no state to set
+    brittle.something = 1  # without an attribute there is no state to set
     for shared in (brittle, CachedObject(brittle)):
         with pytest.raises(RuntimeError, match="there is no display here"):
             engine.map(work.ignore, shared, [1, 2])
@@ -56,14 +56,14 @@ def test_engine_map_raises_an_unpickling_error_without_losing_a_worker(engine):
 
 
 def test_cached_object_is_sent_once_to_each_worker(engine):
-    kept = CachedObject(work.Costly(np.arange(4.0)))
-    seen = []
+    cached = CachedObject(work.Costly(np.arange(4.0)))
+    arrivals_by_worker = []
     for factor in (1, 2, 3):
-        found = engine.map(work.sum_shared, (kept, factor), [1, 2, 3, 4])
+        found = engine.map(work.sum_shared, (cached, factor), [1, 2, 3, 4])
         assert [value for value, _, _ in found] == [6 * factor + each for each in (1, 2, 3, 4)]
-        seen += [(pid, arrivals) for _, arrivals, pid in found]
-    for pid in {pid for pid, _ in seen}:
-        assert len({arrivals for who, arrivals in seen if who == pid}) == 1
+        arrivals_by_worker += [(pid, arrivals) for _, arrivals, pid in found]
+    for pid in {pid for pid, _ in arrivals_by_worker}:
+        assert len({arrivals for worker, arrivals in arrivals_by_worker if worker == pid}) == 1
 
 
 def test_engine_map_reports_progress(engine):
@@ -80,7 +80,7 @@ def test_engine_map_repeats_the_job_of_a_dead_worker(engine, tmp_path):
 
 def test_engine_workers_use_one_thread_and_no_torch(engine):
     if isinstance(engine, InProcessEngine):
-        pytest.skip("in process it is ours")
+        pytest.skip("in process the tests set the threads")
     assert "torch" not in engine.map(work.list_modules, None, [1])[0]
     assert set(engine.map(work.count_threads, None, [1])[0]) == {1}
 
@@ -167,8 +167,8 @@ def test_process_engine_workers_end_when_their_parent_is_killed():
         pids = parent.stdout.readline().split()
         assert len(pids) == 2
         parent.kill()
-    until = time.monotonic() + 20
-    while any(is_alive(pid) for pid in pids) and time.monotonic() < until:
+    deadline = time.monotonic() + 20
+    while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not [pid for pid in pids if is_alive(pid)]
 

@@ -1,4 +1,4 @@
-"""What is Ray's own: who can reach it, nodes that are lost, addresses that are wrong."""
+"""The Ray engine: network access, lost workers and wrong addresses."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not ins
 
 
 def list_descendants(pid: int) -> set[int]:
-    """All processes below that one."""
+    """Return the ids of all descendants of a process."""
     children = {
         int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
     }
@@ -24,21 +24,21 @@ def list_descendants(pid: int) -> set[int]:
 
 
 def list_listening_addresses(pids: set[int]) -> set[str]:
-    """The addresses, in hexadecimal, on which these processes listen for TCP."""
-    own = {str(fd.readlink()) for pid in pids for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
+    """Return the addresses, in hexadecimal, on which processes listen for TCP."""
+    sockets = {str(fd.readlink()) for pid in pids for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             parts = line.split()
-            if parts[3] == "0A" and f"socket:[{parts[9]}]" in own:
+            if parts[3] == "0A" and f"socket:[{parts[9]}]" in sockets:
                 found.add(parts[1].rpartition(":")[0])
     return found
 
 
 def test_ray_engine_listens_on_the_loopback_address_only(ray_engine):
     ray_engine.map(work.add, 1, [1, 2, 3])
-    below = list_descendants(os.getpid())
-    found = list_listening_addresses(below)
+    processes = list_descendants(os.getpid())
+    found = list_listening_addresses(processes)
     loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
     assert found and found <= loopback, found
 
@@ -49,7 +49,7 @@ def test_ray_engine_replaces_killed_workers_silently(ray_engine, capfd):
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         assert [each for each, _ in ray_engine.map(work.sleep_and_return, 0.02, list(range(6)))] == list(range(6))
-    time.sleep(1.0)  # it tells a little later
+    time.sleep(1.0)  # Ray prints messages about lost workers with a delay
     assert capfd.readouterr().out == ""
 
 
@@ -61,7 +61,7 @@ def test_ray_engine_refuses_a_second_engine_in_the_same_process(ray_engine):
 
 
 @pytest.mark.parametrize(
-    ("address", "error", "sentence"),
+    ("address", "error", "message"),
     [
         ("127.0.0.1:1", AggrevatedError, r"^Ray cannot be reached at 127\.0\.0\.1:1 \(.*\); start it with 'ray start"),
         ("127.0.0.1", UsageError, r"^--ray-address is 127\.0\.0\.1, but must be HOST:PORT"),
@@ -69,25 +69,25 @@ def test_ray_engine_refuses_a_second_engine_in_the_same_process(ray_engine):
         ("ray://127.0.0.1:10001", UsageError, "must be HOST:PORT"),
     ],
 )
-def test_check_reachable_refuses_unreachable_and_malformed_addresses(address, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_check_reachable_refuses_unreachable_and_malformed_addresses(address, error, message):
+    with pytest.raises(error, match=message):
         check_reachable(address)
 
 
 def test_start_ray_does_not_join_a_cluster_that_was_left_behind(monkeypatch):
-    """Ray notes where its latest cluster is, and would connect to that one."""
+    """Ray stores the address of its latest cluster and would connect to it by default."""
     from aggrevated.engines import ray as module
 
-    given = {}
+    init_options = {}
 
-    class Recorded:
+    class RecordingRay:
         def is_initialized(self):
             return False
 
         def init(self, **options):
-            given.update(options)
+            init_options.update(options)
 
-    monkeypatch.setattr(module, "import_ray", Recorded)
+    monkeypatch.setattr(module, "import_ray", RecordingRay)
     monkeypatch.setattr(module, "silence_ray_logs", lambda: None)
     module.start_ray(2, None)
-    assert given["address"] == "local" and given["_node_ip_address"] == "127.0.0.1"
+    assert init_options["address"] == "local" and init_options["_node_ip_address"] == "127.0.0.1"

@@ -1,4 +1,4 @@
-"""A run has one result: in process, in processes, on Ray, in blocks of any size."""
+"""The result of a run depends neither on the engine nor on the block size."""
 
 import json
 from dataclasses import asdict
@@ -29,7 +29,7 @@ RUNS = {
 
 @cache
 def run_result(name: str, folder, engine) -> dict:
-    """Train, and return metrics, result and config without what depends on time and place."""
+    """Train, and return metrics, result and config without times and folder."""
     settings = dict(RUNS[name])
     run = train(settings.pop("task"), settings.pop("method", "aggrevated"), out=folder, engine=engine, **settings)
     found = asdict(run.result())
@@ -46,7 +46,7 @@ def run_result(name: str, folder, engine) -> dict:
 
 @pytest.fixture(scope="module")
 def in_process_result(tmp_path_factory):
-    """The result of a run in process, all trajectories at once."""
+    """Return a function that gives the result of a run in process, with all trajectories in one block."""
     folder = tmp_path_factory.mktemp("alone")
     return lambda name: run_result(name, folder / name, IN_PROCESS)
 
@@ -89,9 +89,9 @@ SMALL = "--iterations 2 --horizon 40 --trajectories 3 --validation-episodes 4 --
 
 def test_trials_are_the_same_for_any_number_of_workers(tmp_path, capsys):
     found = []
-    for where in ("--engine in-process", "--workers 1", "--workers 2"):
-        out = tmp_path / where.replace(" ", "")
-        main(f"train cartpole {SMALL} --trials 2 --out {out} --json {where}".split())
+    for engine_options in ("--engine in-process", "--workers 1", "--workers 2"):
+        out = tmp_path / engine_options.replace(" ", "")
+        main(f"train cartpole {SMALL} --trials 2 --out {out} --json {engine_options}".split())
         trials = json.loads(capsys.readouterr().out)["trials"]
         found.append([trial["weights_sha256"] for trial in trials])
         assert "workers" not in (out / "trial-00/config.json").read_text()
@@ -99,7 +99,7 @@ def test_trials_are_the_same_for_any_number_of_workers(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         ("--engine mpi", "--engine is mpi, but must be one of in-process, processes, ray"),
         ("--workers 0", "--workers is 0, but must be at least 1"),
@@ -109,9 +109,9 @@ def test_trials_are_the_same_for_any_number_of_workers(tmp_path, capsys):
         ("--engine in-process --workers 2", "--workers has no effect on --engine in-process"),
     ],
 )
-def test_train_command_refuses_invalid_engine_options(options, sentence, tmp_path, capsys):
-    with pytest.raises(SystemExit) as left:
+def test_train_command_refuses_invalid_engine_options(options, message, tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
         main(f"train cartpole {SMALL} --out {tmp_path / 'run'} {options}".split())
-    assert left.value.code == 2
-    assert sentence in capsys.readouterr().err
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

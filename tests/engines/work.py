@@ -14,7 +14,7 @@ def add(shared: int, each: int) -> int:
 
 
 def sleep_and_return(shared: float, each: int) -> tuple[int, int]:
-    """(the job, who did it), after a while."""
+    """Sleep, and return the job and the id of the worker process."""
     time.sleep(shared)
     return each, os.getpid()
 
@@ -34,7 +34,7 @@ def raise_unpicklable_error(shared: None, each: int) -> int:
 
 
 def die_once(shared: str, each: int) -> int:
-    """The first who tries job 2 is killed."""
+    """Kill the first worker that runs job 2."""
     mark = Path(shared)
     if each == 2 and not mark.exists():
         mark.touch()
@@ -53,7 +53,7 @@ def list_modules(shared: None, each: int) -> list[str]:
 
 
 class Costly:
-    """Counts how often it arrives somewhere."""
+    """An object that counts how often it is unpickled."""
 
     arrivals = 0
 
@@ -70,8 +70,8 @@ def rebuild_costly(numbers):
 
 
 def sum_shared(shared, each: int) -> tuple[float, int, int]:
-    kept, factor = shared
-    return float(kept.value.numbers.sum() * factor + each), Costly.arrivals, os.getpid()
+    cached, factor = shared
+    return float(cached.value.numbers.sum() * factor + each), Costly.arrivals, os.getpid()
 
 
 def count_threads(shared: None, each: int) -> list[int]:
@@ -82,7 +82,7 @@ def count_threads(shared: None, each: int) -> list[int]:
 
 
 class TwoPartsError(Exception):
-    """One that can be packed, but not unpacked."""
+    """An error that can be pickled but not unpickled."""
 
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
@@ -93,7 +93,7 @@ def raise_two_parts_error(shared: None, each: int) -> int:
 
 
 class Brittle:
-    """What breaks where it arrives."""
+    """An object that cannot be unpickled."""
 
     def __setstate__(self, state):
         raise RuntimeError("there is no display here")
