@@ -15,7 +15,7 @@ from aggrevated.core.errors import DataError, StorageError, UsageError
 
 @contextmanager
 def open_regular_file(path: Path, expected: str) -> Iterator[BinaryIO]:
-    """Open a regular file for reading, or raise a `DataError` that says `expected` it should be."""
+    """Open a regular file for reading, or raise a `DataError` that names the `expected` file."""
     with reraise_storage_errors(path):
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
             raise DataError(f"{path} is not a regular file; give the path of {expected}")
