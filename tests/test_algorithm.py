@@ -77,7 +77,7 @@ def test_algorithm_1_learns_expert_policy_on_tiny_mdp(update, oracle, loss):
     "update", [lambda: RegularUpdate(0.05), lambda: NaturalUpdate(1e-2, 0.1)], ids=["REINFORCE", "TNPG"]
 )
 def test_algorithm_1_with_reward_to_go_learns_without_expert_queries(update):
-    """It learns too, from −3.73, but need not get as far in as many iterations."""
+    """The return improves from −3.73, but may be worse than with an expert after as many iterations."""
     learner = Learner(linear_policy(None).float(), update())
     iterations = list(islice(loop(learner, AdvantageOracle(RewardToGoOracle()), taken_action_loss, k=50), 60))
     assert iterations[-1].best_return > -2.6
@@ -86,15 +86,18 @@ def test_algorithm_1_with_reward_to_go_learns_without_expert_queries(update):
 
 @pytest.mark.parametrize("update", [lambda: RegularUpdate(0.05), NaturalUpdate], ids=["regular", "natural"])
 def test_algorithm_1_resumes_with_identical_bits_for_the_same_seed(update):
-    straight = Learner(linear_policy(None).float(), update())
-    expected = list(islice(loop(straight, alpha=geometric_schedule(0.5, 0.8)), 6))
-    broken = Learner(linear_policy(None).float(), update())
-    found = list(islice(loop(broken, alpha=geometric_schedule(0.5, 0.8)), 2))
-    found += islice(loop(broken, alpha=geometric_schedule(0.5, 0.8)), 4)  # a new generator, the same learner
+    uninterrupted = Learner(linear_policy(None).float(), update())
+    expected = list(islice(loop(uninterrupted, alpha=geometric_schedule(0.5, 0.8)), 6))
+    interrupted = Learner(linear_policy(None).float(), update())
+    found = list(islice(loop(interrupted, alpha=geometric_schedule(0.5, 0.8)), 2))
+    found += islice(loop(interrupted, alpha=geometric_schedule(0.5, 0.8)), 4)  # a new generator, the same learner
     assert found == expected
     assert [iteration.n for iteration in found] == [1, 2, 3, 4, 5, 6]
-    np.testing.assert_array_equal(flat(broken.policy), flat(straight.policy))
-    assert (broken.simulator_steps, broken.oracle_queries) == (straight.simulator_steps, straight.oracle_queries)
+    np.testing.assert_array_equal(flat(interrupted.policy), flat(uninterrupted.policy))
+    assert (interrupted.simulator_steps, interrupted.oracle_queries) == (
+        uninterrupted.simulator_steps,
+        uninterrupted.oracle_queries,
+    )
     other = list(islice(loop(Learner(linear_policy(None).float(), update()), seed=1), 6))
     assert other != expected
 
@@ -135,7 +138,7 @@ def test_algorithm_1_uses_new_roll_in_seeds_and_fixed_validation_seeds():
 
 
 def test_algorithm_1_validates_every_given_number_of_iterations():
-    """Of seven iterations the first policy, the third and the sixth are validated; the best of them is kept."""
+    """Of seven iterations the first policy, the third and the sixth are validated; the best of them is the best policy."""
     seen = []
     returns = [1.0, 5.0, 2.0]
 
@@ -144,19 +147,19 @@ def test_algorithm_1_validates_every_given_number_of_iterations():
         return returns[len(seen) - 1]
 
     learner = Learner(linear_policy(None).float(), RegularUpdate(0.1))
-    after = [flat(linear_policy(None).float())]
+    weights_after = [flat(linear_policy(None).float())]
     iterations = []
     for iteration in islice(loop(learner, validate=validate, validate_every=3), 7):
         iterations.append(iteration)
-        after.append(flat(learner.policy))
+        weights_after.append(flat(learner.policy))
     assert len(seen) == 3
     for policy, n in zip(seen, (0, 3, 6), strict=True):
-        np.testing.assert_array_equal(policy, after[n])
+        np.testing.assert_array_equal(policy, weights_after[n])
     assert [iteration.current_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 2.0, 2.0]
     assert [iteration.best_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]
     assert (learner.best.n, learner.best.initial_return, learner.best.latest_return) == (3, 1.0, 2.0)
     learner.policy.load_state_dict(learner.best.weights)
-    np.testing.assert_array_equal(flat(learner.policy), after[3])
+    np.testing.assert_array_equal(flat(learner.policy), weights_after[3])
 
 
 def test_algorithm_1_resumed_validates_only_when_due():

@@ -1,4 +1,4 @@
-"""Lines 5 and 6 in blocks equal those in one batch, also where simulations diverge."""
+"""Lines 5 and 6 of Algorithm 1: results do not depend on blocks, also when simulations diverge."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def collect(simulator, oracle, engine, seeds=SEEDS):
     ("simulator", "oracle"),
     [
         (DivergingMdp(), MonteCarloOracle(TinyMdp(), TinyExpert(), steps=2)),  # roll-ins diverge
-        (TinyMdp(), MonteCarloOracle(DivergingMdp(), TinyExpert())),  # roll-outs do
+        (TinyMdp(), MonteCarloOracle(DivergingMdp(), TinyExpert())),  # rollouts diverge
         (DivergingMdp(), AdvantageOracle(RewardToGoOracle())),  # this oracle needs all trajectories
     ],
     ids=["roll-ins", "roll-outs", "not alone"],
@@ -55,7 +55,7 @@ def test_rollout_collector_in_blocks_equals_one_batch(simulator, oracle, block):
     blocks, costs_of_blocks = collect(simulator, oracle, InProcessEngine(block))
     assert whole.diverged + costs.diverged > 0
     for name in (*ARRAYS, "seeds"):
-        if name != "states":  # they are not sent back
+        if name != "states":  # blocks do not return states
             np.testing.assert_array_equal(getattr(blocks, name), getattr(whole, name), err_msg=name)
     for name in ("n", "horizon", "alpha", "diverged", "unseen"):
         assert getattr(blocks, name) == getattr(whole, name), name
@@ -75,6 +75,6 @@ def test_rollout_collector_raises_when_everything_diverged(engine):
 
 
 def test_rollout_collector_returns_states_only_if_oracle_needs_whole_batch():
-    alone, _ = collect(TinyMdp(), MonteCarloOracle(TinyMdp(), TinyExpert()), InProcessEngine(5))
-    here, _ = collect(TinyMdp(), AdvantageOracle(RewardToGoOracle()), InProcessEngine(5))
-    assert alone.states.shape[2:] == (0,) and here.states.shape[2:] != (0,)
+    independent, _ = collect(TinyMdp(), MonteCarloOracle(TinyMdp(), TinyExpert()), InProcessEngine(5))
+    joint, _ = collect(TinyMdp(), AdvantageOracle(RewardToGoOracle()), InProcessEngine(5))
+    assert independent.states.shape[2:] == (0,) and joint.states.shape[2:] != (0,)

@@ -49,7 +49,7 @@ def returns_value(value: Any) -> bool:
 
 
 def find_missing(name: str) -> list[str]:
-    """Return what the docstring of a public name lacks."""
+    """Return the missing parts of the docstring of a public name."""
     value = CALLABLES[name]
     docstring = value.__dict__.get("__doc__") if inspect.isclass(value) else value.__doc__
     if not docstring or docstring.startswith(f"{name}("):
@@ -118,6 +118,6 @@ HOVERED = ["train", "resume", "resolve_config", "Trainer", "NaturalUpdate", "as_
 
 @pytest.mark.parametrize("name", HOVERED)
 def test_editor_shows_docstring_of_public_name_on_hover(name: str) -> None:
-    (shown,) = jedi.Script(f"import aggrevated\naggrevated.{name}").help(2, len("aggrevated.") + 1)
+    (hovered_name,) = jedi.Script(f"import aggrevated\naggrevated.{name}").help(2, len("aggrevated.") + 1)
     docstring = inspect.getdoc(OBJECTS[name])
-    assert docstring and docstring in shown.docstring()
+    assert docstring and docstring in hovered_name.docstring()

@@ -1,4 +1,4 @@
-"""Documents: names and files that they mention exist, and their examples run."""
+"""Documents: the names and files that they mention exist, and their examples run."""
 
 import importlib
 import importlib.util
@@ -45,8 +45,8 @@ def test_paper_map_name_is_importable(name: str) -> None:
 
 
 def test_paper_map_mentions_only_known_commands() -> None:
-    named = re.findall(r"`aggrevated ([\w-]+)", MAP)
-    assert named and set(named) <= set(discover_commands(None))
+    commands = re.findall(r"`aggrevated ([\w-]+)", MAP)
+    assert commands and set(commands) <= set(discover_commands(None))
     assert not is_importable("aggrevated.no_such_module")
     assert not is_importable("aggrevated.algorithm.no_such_name")
 
@@ -89,8 +89,8 @@ def test_guide_examples_run(tmp_path: Path) -> None:
     exec(loop, scope)
     exec(experts, scope)
     oracle = scope["oracle"]
-    walked = roll_in(scope["corridor"], RollInPolicy(scope["clone"], None, 1.0), np.arange(2))
-    assert oracle(walked).values[0, 1].tolist() == [2.0, 0.0]  # type: ignore[operator]
+    trajectories = roll_in(scope["corridor"], RollInPolicy(scope["clone"], None, 1.0), np.arange(2))
+    assert oracle(trajectories).values[0, 1].tolist() == [2.0, 0.0]  # type: ignore[operator]
     walk: dict[str, object] = {"simulator": Walk(), "expert": Home()}
     exec(continuous.replace("FeedForwardPolicy(3, GaussianHead(1,", "FeedForwardPolicy(1, GaussianHead(2,"), walk)
     assert next(walk["learning"]).n == 1  # type: ignore[call-overload]

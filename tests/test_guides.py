@@ -1,4 +1,4 @@
-"""Every guide's script runs, and prints what its page says that it prints."""
+"""Scripts and notebooks of the guides run and print the keys that their pages show."""
 
 import ast
 import json
@@ -14,42 +14,47 @@ import pytest
 GUIDES = Path(__file__).parent.parent / "docs/guides"
 SCRIPTS = sorted(GUIDES.glob("*.py"))
 NOTEBOOKS = sorted(GUIDES.glob("*.ipynb"))
-UNSEEN = {"LunarLander": "Box2D", "MuJoCo": "mujoco"}  # packages that environments import, by the word for them
+INDIRECT_PACKAGES = {
+    "LunarLander": "Box2D",
+    "MuJoCo": "mujoco",
+}  # packages that environments import, by a word in the script
 FEW = "iterations=1, trajectories=2, horizon=60, validation_episodes=2, test_episodes=4"
 
 
-def imported(source: str) -> set[str]:
-    """The packages that a script imports, wherever in it."""
+def list_imported_packages(source: str) -> set[str]:
+    """Return the packages that a script imports at any level."""
     nodes = [*ast.walk(ast.parse(source))]
-    plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
-    return {name.split(".")[0] for name in plain | {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}}
+    names = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return {name.split(".")[0] for name in names | {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}}
 
 
-def skip_what_is_not_installed(source: str) -> None:
-    """Skip the test, by the package's name, if the script needs one that is missing."""
-    needed = imported(source) | {package for words, package in UNSEEN.items() if words in source}
+def skip_if_package_missing(source: str) -> None:
+    """Skip the test if a package that the script needs is not installed."""
+    needed = list_imported_packages(source) | {
+        package for words, package in INDIRECT_PACKAGES.items() if words in source
+    }
     for package in sorted(needed - {""}):
         pytest.importorskip(package, reason=f"the guide needs {package}")
 
 
-def last_line(printed: str) -> dict[str, Any]:
-    """What a script says at its end."""
+def parse_last_line(printed: str) -> dict[str, Any]:
+    """Return the JSON in the last printed line."""
     values: dict[str, Any] = json.loads(printed.strip().splitlines()[-1])
     return values
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_guide_script_prints_what_its_page_shows(script: Path, tmp_path: Path) -> None:
-    skip_what_is_not_installed(script.read_text())
+    skip_if_package_missing(script.read_text())
     done = subprocess.run(
         [sys.executable, str(script), "--small", "--seed", "3"],
         cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    shown = re.findall(r"```json\n(.*?)```", script.with_suffix(".md").read_text(), re.DOTALL)
-    assert shown, f"{script.stem}.md shows no line that the script prints"
-    printed = last_line(done.stdout)
-    assert list(printed) == list(last_line(shown[-1])) and printed["seed"] == 3
+    json_blocks = re.findall(r"```json\n(.*?)```", script.with_suffix(".md").read_text(), re.DOTALL)
+    assert json_blocks, f"{script.stem}.md shows no line that the script prints"
+    printed = parse_last_line(done.stdout)
+    assert list(printed) == list(parse_last_line(json_blocks[-1])) and printed["seed"] == 3
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
@@ -67,7 +72,7 @@ def test_guide_notebook_runs_and_has_its_outputs(
 ) -> None:
     cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in cells]
-    skip_what_is_not_installed("\n".join(sources))
+    skip_if_package_missing("\n".join(sources))
     monkeypatch.chdir(tmp_path)
     scope: dict[str, Any] = {}
     for number, (cell, source) in enumerate(zip(cells, sources, strict=True), 1):
@@ -75,6 +80,6 @@ def test_guide_notebook_runs_and_has_its_outputs(
         small = re.sub(r"iterations=\d+", FEW, source).replace("range(100)", "range(1)")
         small = small.replace("600_000", "512").replace("n_steps=1024", "n_steps=32")
         exec(small, scope)
-        kept = [output for output in cell["outputs"] if output.get("name") == "stdout"]
-        assert bool(capsys.readouterr().out) == bool(kept), f"code cell {number}"
+        saved_outputs = [output for output in cell["outputs"] if output.get("name") == "stdout"]
+        assert bool(capsys.readouterr().out) == bool(saved_outputs), f"code cell {number}"
     assert scope["run"].result().iterations == 1

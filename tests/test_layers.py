@@ -1,4 +1,4 @@
-"""Layers, distributions and style: which module may import which, what a run loads, and one assignment a line."""
+"""Layers, distributions and style: allowed imports, modules that a run loads, and one assignment per line."""
 
 import ast
 import re
@@ -20,16 +20,16 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 LAYERS = next(contract["layers"] for contract in CONTRACTS if contract["name"] == "Rooms of the library")
 
 
-def module_of(path: Path) -> str:
+def module_name(path: Path) -> str:
     parts = path.relative_to(SRC.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_of(path): path for path in SRC.rglob("*.py")}
+MODULES = {module_name(path): path for path in SRC.rglob("*.py")}
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Our modules that a file imports: at its top, inside of functions, or for type checkers only."""
+def iter_imported_modules(path: Path) -> Iterator[str]:
+    """Yield the modules of the library that a file imports, also in functions and for type checkers."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
@@ -50,9 +50,9 @@ def folder(module: str) -> str:
 def test_library_has_no_cycle_between_rooms(unit) -> None:
     graph: dict[str, set[str]] = {unit(module): set() for module in MODULES}
     for module, path in MODULES.items():
-        graph[unit(module)] |= {unit(other) for other in imported(path)} - {unit(module)}
-    assert sum(map(len, graph.values())) > 100  # it does see imports
-    if unit is folder:  # a package may import what lies in its own folders, and these its __init__
+        graph[unit(module)] |= {unit(other) for other in iter_imported_modules(path)} - {unit(module)}
+    assert sum(map(len, graph.values())) > 100  # imports were found
+    if unit is folder:  # a package may import its subpackages, and these its __init__
         for package in graph:
             graph[package] = {other for other in graph[package] if not other.startswith(f"{package}/")}
     list(TopologicalSorter(graph).static_order())  # a cycle raises
@@ -68,14 +68,14 @@ def test_import_linter_keeps_every_contract() -> None:
 
 def test_architecture_page_lists_every_room_with_its_layer() -> None:
     text = (ROOT / "docs/architecture.md").read_text()
-    listed = {room: int(layer) for room, layer in re.findall(r"^\| `(\w+)` \| (\d) \|", text, re.MULTILINE)}
+    page_rooms = {room: int(layer) for room, layer in re.findall(r"^\| `(\w+)` \| (\d) \|", text, re.MULTILINE)}
     rooms = {room: n for n, layer in enumerate(LAYERS, start=1) for room in layer.split(" : ")}
     del rooms["__main__"]
-    assert listed == rooms
+    assert page_rooms == rooms
 
 
-def imported_names(package: Path) -> set[tuple[str, str]]:
-    """Return (module, name) of all that the files of a package import from the library; the name of a module is ''."""
+def list_imported_names(package: Path) -> set[tuple[str, str]]:
+    """Return (module, name) of all imports from the library in a package; the name is '' for a module."""
     found = set()
     for node in (node for path in package.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))):
         if isinstance(node, ast.Import):
@@ -103,7 +103,7 @@ FILES = "files are read with the library's limits and written atomically"
 PAGES = "pages of results share tables, curves and intervals with `compare`"
 NUMBERS = "the theorems run on the library's own finite MDPs and random streams"
 RUNS = "a study makes, resumes and evaluates many runs"
-NOT_PUBLIC = {  # modules whose names are not public, and why a package imports them all the same
+NOT_PUBLIC = {  # modules without public names, and the reason why a package imports them
     "aggrevated.actors.feed_forward": PARSER,
     "aggrevated.cli.console": COMMANDS,
     "aggrevated.cli.options": COMMANDS,
@@ -132,11 +132,11 @@ NOT_PUBLIC = {  # modules whose names are not public, and why a package imports 
 
 
 def test_packages_import_public_names_or_listed_modules() -> None:
-    """The parser's modules (`aggrevated.parsing`, its plot and its task) are open to the packages as a whole."""
+    """Packages may import all of the parser: `aggrevated.parsing`, its plot and its task."""
     open_modules = ("aggrevated.parsing", "aggrevated.plots.parse_tree", "aggrevated.tasks.algebra")
     public = {(module, name) for name, module in aggrevated.HOMES.items()} | {("aggrevated", "__version__")}
     public |= {("aggrevated", name) for name in aggrevated.HOMES}
-    used = {pair for package in PACKAGES.values() for pair in imported_names(package)} - public
+    used = {pair for package in PACKAGES.values() for pair in list_imported_names(package)} - public
     used = {(f"{module}.{name}", "") if f"{module}.{name}" in MODULES else (module, name) for module, name in used}
     modules = {module for module, _ in used if not module.startswith(open_modules)}
     assert modules == set(NOT_PUBLIC)

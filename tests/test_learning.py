@@ -16,7 +16,7 @@ from helpers.small_runs import fit_run
         ("cartpole", "regular", 60, 1.0),
         ("acrobot", "natural", 25, 1.0),
         ("acrobot", "regular", 15, 1.0),
-        ("acrobot-partial", "natural", 15, 0.8),  # a random policy is at 0
+        ("acrobot-partial", "natural", 15, 0.8),  # the ratio of a random policy is 0
     ],
 )
 def test_short_run_reaches_expert_return(tmp_path: Path, task: str, update: str, iterations: int, ratio: float) -> None:
@@ -27,7 +27,7 @@ def test_short_run_reaches_expert_return(tmp_path: Path, task: str, update: str,
 
 
 def test_reinforce_does_not_reach_goal_of_acrobot(tmp_path: Path) -> None:
-    """As in the paper: a random policy never sees a reward within 200 steps, so there is nothing to follow."""
+    """As in the paper: a random policy gets no reward within 200 steps, so there is no gradient."""
     config = resolve_config("acrobot", "reinforce", iterations=5, seed=17)
     result = fit_run(Run.create(tmp_path / "run", config))
     assert result.more["test_return"] == -200

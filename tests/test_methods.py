@@ -64,7 +64,7 @@ def test_lols_learns_optimal_policy_even_with_bad_expert_at_beta_0(beta, expert)
 
 
 def test_resolve_config_chooses_loss_by_feedback_of_oracle():
-    """Without --gradient, which some updates do not have."""
+    """Updates without --gradient get the loss of the oracle's feedback."""
     assert resolve_config("cartpole", oracle="monte-carlo").loss.name == "all-actions"
     for update in ("exponentiated", "natural"):
         one = resolve_config("cartpole", oracle="monte-carlo", update=update, all_actions=False)

@@ -1,4 +1,4 @@
-"""Numbers of README and docs are those of the JSON in docs/results, and no measured one is without its place there."""
+"""Measured numbers in README and docs are marked and equal those of the JSON in docs/results."""
 
 import importlib.util
 import json
@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parent.parent
-HISTORY = ROOT / "docs/decisions"  # what was known on the day of a decision; docs/decisions/README.md says so
+HISTORY = ROOT / "docs/decisions"  # numbers of the day of a decision, as docs/decisions/README.md says
 
 NOT_MEASURED = re.compile(
     r"""\b\d+\.\d+\.\d+\S* | \b(?:19|20)\d\d\b | \bSHA-256 | \b\d+\ ×\ \d+
@@ -29,18 +29,20 @@ MEASURED = re.compile(
     re.VERBOSE,
 )
 
-GIVEN = re.compile(r"[^¤;:|(,]*(?:,\d[^¤;:|(,]*)*¶")  # what a mark speaks for: from the last comma, or the like, on
+GIVEN_PART = re.compile(
+    r"[^¤;:|(,]*(?:,\d[^¤;:|(,]*)*¶"
+)  # the text that a mark covers: from the last separator to the mark
 
 
 @cache
-def marks() -> re.Pattern[str]:
-    """What a mark is."""
-    found: re.Pattern[str] = tool().MARK
+def mark_pattern() -> re.Pattern[str]:
+    """Return the pattern of a mark."""
+    found: re.Pattern[str] = load_make_numbers().MARK
     return found
 
 
-def tool() -> ModuleType:
-    """docs/make_numbers.py."""
+def load_make_numbers() -> ModuleType:
+    """Return docs/make_numbers.py as a module."""
     spec = importlib.util.spec_from_file_location("make_numbers", ROOT / "docs/make_numbers.py")
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
@@ -48,30 +50,31 @@ def tool() -> ModuleType:
     return made
 
 
-PAGES = [page for page in tool().pages() if HISTORY not in page.parents]
+PAGES = [page for page in load_make_numbers().pages() if HISTORY not in page.parents]
 
 
-def sentences(text: str) -> list[str]:
-    """What is said on a page, a sentence or a row of a table each, without code, pictures and addresses.
+def split_into_sentences(text: str) -> list[str]:
+    """Return the sentences and table rows of a page, without code, pictures and addresses.
 
-    A number that is marked becomes ¤, the mark of those that are given ¶."""
+    A marked number becomes ¤; the mark of a given number becomes ¶.
+    """
     text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^    .*$", "", text, flags=re.MULTILINE)
-    text = marks().sub(lambda mark: mark["number"] + "¶" if mark["source"] == "given" else "¤", text)
+    text = mark_pattern().sub(lambda mark: mark["number"] + "¶" if mark["source"] == "given" else "¤", text)
     text = re.sub(r"`[^`]*`", "…", text)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)|<[^>]+>", "", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"^(?=\||#|[-*] |\d+\. )", "\n", text, flags=re.MULTILINE)
-    said = []
+    parts = []
     for part in re.split(r"\n\s*\n", text):
         part = " ".join(part.split())
-        said += [part] if part.startswith("|") else re.split(r"(?<=[.!?])(?<!Eq\.)[)*”\"]*\s+(?=[^a-z])", part)
-    return [sentence for sentence in said if sentence]
+        parts += [part] if part.startswith("|") else re.split(r"(?<=[.!?])(?<!Eq\.)[)*”\"]*\s+(?=[^a-z])", part)
+    return [sentence for sentence in parts if sentence]
 
 
-def unmarked(sentence: str) -> list[str]:
-    """The numbers of a sentence that look measured and have no mark; it need not compare, as most with numbers do."""
-    return MEASURED.findall(NOT_MEASURED.sub(" ", GIVEN.sub(" ", sentence)))
+def find_unmarked_numbers(sentence: str) -> list[str]:
+    """Return the numbers of a sentence that look measured and have no mark."""
+    return MEASURED.findall(NOT_MEASURED.sub(" ", GIVEN_PART.sub(" ", sentence)))
 
 
 def test_marked_number_equals_json_and_has_its_interval() -> None:
@@ -83,9 +86,13 @@ def test_marked_number_equals_json_and_has_its_interval() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_measured_number_has_a_mark(page: Path) -> None:
-    wrong = [(found, sentence) for sentence in sentences(page.read_text()) if (found := unmarked(sentence))]
-    told = "\n".join(f"{', '.join(found)} in: {sentence}" for found, sentence in wrong)
-    assert not wrong, f"no JSON is said to hold these (CONTRIBUTING.md says how):\n{told}"
+    wrong = [
+        (found, sentence)
+        for sentence in split_into_sentences(page.read_text())
+        if (found := find_unmarked_numbers(sentence))
+    ]
+    report = "\n".join(f"{', '.join(found)} in: {sentence}" for found, sentence in wrong)
+    assert not wrong, f"no JSON is said to hold these (CONTRIBUTING.md says how):\n{report}"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,7 @@ def test_measured_number_has_a_mark(page: Path) -> None:
     ],
 )
 def test_unmarked_number_is_found(sentence: str, found: list[str]) -> None:
-    assert unmarked(sentences(sentence)[-1]) == found
+    assert find_unmarked_numbers(split_into_sentences(sentence)[-1]) == found
 
 
 @pytest.mark.parametrize(
@@ -122,20 +129,20 @@ def test_unmarked_number_is_found(sentence: str, found: list[str]) -> None:
     ],
 )
 def test_settings_code_and_marked_numbers_need_no_mark(sentence: str) -> None:
-    assert not any(map(unmarked, sentences(sentence)))
+    assert not any(map(find_unmarked_numbers, split_into_sentences(sentence)))
 
 
 def test_page_is_split_into_sentences_items_and_rows() -> None:
     page = "# A head\n\nOne is\nshort. Eq. 7 holds (so it is). 40 pages follow.\n- an item\n- [two](b.md)\n\n"
     page += "| a | b |\n|---|---|\n| 1 | 2 |\n"
-    told = ["# A head", "One is short.", "Eq. 7 holds (so it is).", "40 pages follow.", "- an item", "- [two]"]
-    assert sentences(page) == [*told, "| a | b |", "|---|---|", "| 1 | 2 |"]
+    expected = ["# A head", "One is short.", "Eq. 7 holds (so it is).", "40 pages follow.", "- an item", "- [two]"]
+    assert split_into_sentences(page) == [*expected, "| a | b |", "|---|---|", "| 1 | 2 |"]
 
 
 @pytest.fixture
 def numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The tool, on a page and a JSON of its own."""
-    made = tool()
+    """Return docs/make_numbers.py with a temporary root and JSON files."""
+    made = load_make_numbers()
     results = tmp_path / "docs/results"
     (results / "peers").mkdir(parents=True)
     rows = [
@@ -173,7 +180,7 @@ def test_marked_number_is_written_from_json_in_its_old_format(numbers: ModuleTyp
 
 
 @pytest.mark.parametrize(
-    ("source", "why"),
+    ("source", "reason"),
     [
         ("hopper:table[nobody].ratio", "0 items are [nobody]"),
         ("peers/ppo:[a].s", "2 items are [a]"),
@@ -185,18 +192,18 @@ def test_marked_number_is_written_from_json_in_its_old_format(numbers: ModuleTyp
         ("nonsense", "neither FILE:PATH nor a number"),
     ],
 )
-def test_mark_that_leads_nowhere_says_why(numbers: ModuleType, source: str, why: str) -> None:
+def test_unresolvable_mark_is_reported_with_the_reason(numbers: ModuleType, source: str, reason: str) -> None:
     text, (wrong,) = numbers.filled_in(f"1<!--{source}-->")
-    assert text == f"1<!--{source}-->" and why in wrong
+    assert text == f"1<!--{source}-->" and reason in wrong
     assert "no number stands before it" in numbers.filled_in("word<!--hopper:table[theirs].ratio-->")[1][0]
 
 
-def test_number_with_an_interval_needs_it_beside_it(numbers: ModuleType) -> None:
+def test_number_with_an_interval_must_be_followed_by_it(numbers: ModuleType) -> None:
     path = "hopper:table[ours, natural].ratio"
     alone = f"1.1<!--{path}-->"
-    beside = f"1.1<!--{path}--> (1.0<!--{path}_low--> to 1.2<!--{path}_high-->)"
+    with_interval = f"1.1<!--{path}--> (1.0<!--{path}_low--> to 1.2<!--{path}_high-->)"
     assert "ratio_low and ratio_high must be the next" in next(numbers.without_interval(alone))
-    assert [*numbers.without_interval(beside)] == []
+    assert [*numbers.without_interval(with_interval)] == []
     assert [*numbers.without_interval("0.9<!--hopper:table[theirs].ratio-->")] == []
 
 
@@ -210,7 +217,7 @@ def test_interval_end_that_was_never_reached_is_a_word(numbers: ModuleType) -> N
 def test_make_numbers_writes_and_check_only_reports(
     numbers: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old, new = (f"It has {told}<!--hopper:table[theirs].ratio-->.\n" for told in ("0.10", "0.92"))
+    old, new = (f"It has {number}<!--hopper:table[theirs].ratio-->.\n" for number in ("0.10", "0.92"))
     pages = [tmp_path / "README.md", tmp_path / "docs/a.md", tmp_path / "docs/results/README.md"]
     made = tmp_path / "docs/results/hopper.md"
     for page in (*pages, made):

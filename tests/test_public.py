@@ -1,4 +1,4 @@
-"""The public face: what a script needs, from one module, and nothing heavy before it is used."""
+"""Public API: names of one module, documented and imported lazily."""
 
 import ast
 import inspect
@@ -23,8 +23,8 @@ def test_public_names_exist_and_have_docstrings(name: str) -> None:
 
 def test_public_stub_lists_the_same_names() -> None:
     imports = [node for node in STUB.body if isinstance(node, ast.ImportFrom)]
-    seen = {alias.asname: node.module for node in imports for alias in node.names}
-    assert seen == aggrevated.HOMES
+    stub_homes = {alias.asname: node.module for node in imports for alias in node.names}
+    assert stub_homes == aggrevated.HOMES
 
 
 def test_unknown_public_name_is_an_attribute_error() -> None:

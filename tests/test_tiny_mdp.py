@@ -1,4 +1,4 @@
-"""The tiny MDP against numbers computed by hand, on which many other tests depend."""
+"""The tiny MDP, on which many other tests depend, against numbers computed by hand."""
 
 import numpy as np
 import pytest
@@ -22,12 +22,12 @@ UNIFORM = np.full((3, 3), 1 / 3)
 
 
 def test_tiny_mdp_q_star_satisfies_bellman_equation():
-    after = np.zeros(4)  # the last place is for END = -1
+    value_after = np.zeros(4)  # the last entry is for END = -1
     for t in (2, 1, 0):
-        q = COST + after[NEXT].mean(axis=2)
+        q = COST + value_after[NEXT].mean(axis=2)
         np.testing.assert_array_equal(q, Q_STAR[t])
         assert np.array_equal(q.argmin(axis=1), EXPERT)
-        after[:3] = q[np.arange(3), EXPERT]
+        value_after[:3] = q[np.arange(3), EXPERT]
 
 
 def test_tiny_mdp_state_distributions_of_uniform_policy_match_fractions():
@@ -55,10 +55,10 @@ def test_tiny_mdp_exact_gradient_of_uniform_policy_matches_fractions():
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
 def test_tiny_mdp_enumeration_agrees_with_state_distributions(alpha):
     policy = linear_policy()
-    every = every_trajectory(policy, alpha)
-    assert every.probability.sum() == pytest.approx(1.0, abs=1e-14)
-    at = every.trajectories.observations * every.trajectories.mask[..., None]  # [J, H, S]
-    counted = np.einsum("j,jts->ts", every.probability, at)
+    enumeration = every_trajectory(policy, alpha)
+    assert enumeration.probability.sum() == pytest.approx(1.0, abs=1e-14)
+    visits = enumeration.trajectories.observations * enumeration.trajectories.mask[..., None]  # [J, H, S]
+    counted = np.einsum("j,jts->ts", enumeration.probability, visits)
     expected = state_distributions(mixture(probabilities(policy), alpha))
     np.testing.assert_allclose(counted, expected, atol=1e-14)
 

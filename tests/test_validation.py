@@ -1,4 +1,4 @@
-"""Line 9: the best policy so far, which may be the first, kept as a copy."""
+"""Line 9 of Algorithm 1: a copy of the best policy so far, which may be the first."""
 
 import numpy as np
 import pytest
@@ -17,11 +17,11 @@ def test_best_policy_keeps_a_copy_of_weights():
     policy = FeedForwardPolicy(3, CategoricalHead(3))
     best = BestPolicy()
     best.update_best(policy, -5.0, 0)
-    kept = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
+    expected = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
     with torch.no_grad():
         for parameter in policy.parameters():
             parameter += 1.0
-    assert all(torch.equal(best.weights[name], kept[name]) for name in kept)
+    assert all(torch.equal(best.weights[name], expected[name]) for name in expected)
     assert not any(tensor.requires_grad for tensor in best.weights.values())
     restored = FeedForwardPolicy(3, CategoricalHead(3))
     restored.load_state_dict(best.weights)
@@ -32,15 +32,15 @@ def test_best_policy_replaces_weights_only_if_return_is_higher():
     policy = FeedForwardPolicy(3, CategoricalHead(3))
     best = BestPolicy()
     found = []
-    for n, returned in enumerate([-5.0, -7.0, -3.0, -3.0, -4.0, float("nan"), -2.0]):
-        best.update_best(policy, returned, n)
+    for n, mean_return in enumerate([-5.0, -7.0, -3.0, -3.0, -4.0, float("nan"), -2.0]):
+        best.update_best(policy, mean_return, n)
         found.append((best.n, best.best_return))
     assert found == [(0, -5), (0, -5), (2, -3), (2, -3), (2, -3), (2, -3), (6, -2)]
     assert best.initial_return == -5.0
 
 
 def test_evaluate_returns_of_expert_match_hand_computed_mean():
-    """−V*_1 averaged over the starts: (8 · 1 + 4 · 3 + 4 · 0.5) / 16 = 1.375; it never ends early: 48 steps."""
+    """−V*_1 averaged over the starts: (8 · 1 + 4 · 3 + 4 · 0.5) / 16 = 1.375; no episode ends early: 48 steps."""
     returns, steps = evaluate_returns(TinyExpert(), TinyMdp(), SEEDS)
     assert (returns.mean(), steps) == (-1.375, 48)
 
@@ -63,5 +63,5 @@ def test_evaluate_returns_of_uniform_policy_match_exact_mean():
 
 def test_evaluate_returns_are_determined_by_seeds():
     policy = FeedForwardPolicy(4, CategoricalHead(2))
-    first, again = (evaluate_returns(policy, CartPole(), SEEDS)[0] for _ in range(2))
-    np.testing.assert_array_equal(first, again)
+    first, repeated = (evaluate_returns(policy, CartPole(), SEEDS)[0] for _ in range(2))
+    np.testing.assert_array_equal(first, repeated)

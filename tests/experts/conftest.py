@@ -1,4 +1,4 @@
-"""Simulators for experts of all kinds."""
+"""Simulators for tests of experts, and some of their states."""
 
 import numpy as np
 import pytest
@@ -23,5 +23,5 @@ def states(simulator):
 
 @pytest.fixture
 def places(simulator, states):
-    """[12] where they are."""
+    """Return the position of each state, [12]."""
     return simulator.observe(states)[:, 0]

@@ -19,7 +19,7 @@ ARM = Box(np.array([-2.0, 0.5], np.float32), np.array([3.0, 1.0], np.float32))
 
 
 class Small(gymnasium.Env[Any, Any]):
-    """Random observations; five steps an episode."""
+    """Environment with random observations and episodes of five steps."""
 
     def __init__(self, observations: Space[Any], actions: Space[Any]) -> None:
         self.observation_space = observations
@@ -39,7 +39,7 @@ class Small(gymnasium.Env[Any, Any]):
 
 @dataclass(frozen=True)
 class ObservationSimulator:
-    """The part of a simulator that an expert needs; states are the observations as vectors."""
+    """Simulator with only the parts that an expert needs; its states are observations as vectors."""
 
     space_adapter: SpaceAdapter
     name: str = "small"
@@ -80,12 +80,12 @@ def save_random_model(name: str, observations: Space[Any], actions: Space[Any], 
     layout = {"net_arch": [16, 8]} | more.pop("policy_kwargs", {})
     if name in ("DQN", "QRDQN", "SAC", "TD3", "DDPG", "TQC"):
         more["buffer_size"] = 100
-    made = find_algorithm(name)(
+    model = find_algorithm(name)(
         policy, Small(observations, actions), policy_kwargs=layout, gamma=0.97, seed=3, device="cpu", **more
     )
-    randomize_weights(made)
-    made.save(path)
-    return made
+    randomize_weights(model)
+    model.save(path)
+    return model
 
 
 def randomize_weights(model: Any) -> None:
@@ -93,12 +93,12 @@ def randomize_weights(model: Any) -> None:
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for parameter in model.policy.parameters():
-            scale = 0.6 if parameter.ndim == 2 else 0.05  # so that more depends on what is seen
+            scale = 0.6 if parameter.ndim == 2 else 0.05  # outputs depend more on observations than on biases
             parameter.copy_(scale * torch.randn(parameter.shape, generator=generator))
 
 
 def sample_observations(space: Space[Any], n: int) -> Any:
-    """A batch of observations, as Stable-Baselines3 takes it."""
+    """Return a batch of observations in the form of Stable-Baselines3."""
     space.seed(7)
     rows = [space.sample() for _ in range(n)]
     if isinstance(space, Dict):

@@ -1,4 +1,4 @@
-"""`as_expert`: an expert of every capability, given in any form, acts the same on a line."""
+"""`as_expert` adapts objects, functions and modules of every capability."""
 
 import re
 from functools import partial
@@ -18,7 +18,7 @@ from aggrevated.experts.q_function import QFunction
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from helpers.line_simulator import HOMEWARDS, STATES, Grid
 
-HOME = [1, 0, 2]  # by the sign of the place: stay, go left, go right
+HOME = [1, 0, 2]  # by the sign of the position: stay, go left, go right
 
 
 class OneAtATime:
@@ -38,7 +38,7 @@ class Batches:
 
 
 class Planner:
-    """Looks one step ahead, by trying: the least |x| after it."""
+    """Expert that looks one step ahead and takes the action with the smallest |x| after it."""
 
     def __init__(self, simulator):
         self.simulator = simulator
@@ -49,7 +49,7 @@ class Planner:
 
 
 class AllActionsQ(Batches):
-    """What every action costs, by how far it leads from home; no act."""
+    """Expert with Q of all actions, the distance from home after each, and no act."""
 
     act = None
 
@@ -87,11 +87,11 @@ def make_expert(simulator):
 
 
 class Network(nn.Module):
-    """Prefers what leads nearer to home; dropout would show that it is not in eval mode."""
+    """Module that prefers actions towards home; its dropout shows whether it is in eval mode."""
 
     def __init__(self):
         super().__init__()
-        # a part that is called v is no critic
+        # A submodule called v does not make the module a critic.
         self.dropout = nn.Dropout(0.9)
         self.v = nn.Identity()
 
@@ -130,38 +130,49 @@ def test_as_expert_adapts_every_kind_of_object(given, simulator, states, places)
     "given", [act_on_one, AllActionsQ, StateActionQ, Network(), QFunction(Network())], ids=lambda g: str(g)[:20]
 )
 def test_as_expert_result_survives_cloudpickle(given, simulator, states, places):
-    again = cloudpickle.loads(cloudpickle.dumps(as_expert(given, simulator)))
-    np.testing.assert_array_equal(again.act(states, 0), 1 - np.sign(places))
-    assert get_expert_capability(again) == get_expert_capability(as_expert(given, simulator))
+    unpickled = cloudpickle.loads(cloudpickle.dumps(as_expert(given, simulator)))
+    np.testing.assert_array_equal(unpickled.act(states, 0), 1 - np.sign(places))
+    assert get_expert_capability(unpickled) == get_expert_capability(as_expert(given, simulator))
 
 
 def test_as_expert_planner_walks_home_the_shortest_way(simulator):
-    walked = roll_in(simulator, RollInPolicy(as_expert(Planner, simulator), None, 1.0), np.arange(6, dtype=np.uint64))
-    start = np.abs(walked.observations[:, 0, 0])
-    np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
+    trajectories = roll_in(
+        simulator, RollInPolicy(as_expert(Planner, simulator), None, 1.0), np.arange(6, dtype=np.uint64)
+    )
+    start = np.abs(trajectories.observations[:, 0, 0])
+    np.testing.assert_array_equal(trajectories.returns, -start * (start + 1) / 2)
 
 
 def test_expert_capability_follows_the_methods_of_the_object(simulator, states, places):
-    knows, one, judges = (as_expert(kind, simulator) for kind in (AllActionsQ, StateActionQ, StateValue))
-    assert [get_expert_capability(e) for e in (knows, one, judges, as_expert(act_on_one, simulator))] == [
+    all_actions_expert, state_action_expert, state_value_expert = (
+        as_expert(kind, simulator) for kind in (AllActionsQ, StateActionQ, StateValue)
+    )
+    assert [
+        get_expert_capability(e)
+        for e in (all_actions_expert, state_action_expert, state_value_expert, as_expert(act_on_one, simulator))
+    ] == [
         "q",
         "q_of",
         "v",
         "act",
     ]
-    assert isinstance(knows, DiscreteQExpert) and not isinstance(knows, StateValueExpert | StateActionQExpert)
-    assert isinstance(one, StateActionQExpert) and not isinstance(one, DiscreteQExpert | StateValueExpert)
-    assert isinstance(judges, StateValueExpert) and judges.discount == 1.0
-    np.testing.assert_array_equal(query_q_values(knows, states), np.abs(places[:, None] + [-1, 0, 1]))
-    np.testing.assert_array_equal(query_state_action_q(one, states, np.full(12, 2)), np.abs(places + 1))
-    np.testing.assert_array_equal(query_state_values(judges, states), np.abs(places))
+    assert isinstance(all_actions_expert, DiscreteQExpert) and not isinstance(
+        all_actions_expert, StateValueExpert | StateActionQExpert
+    )
+    assert isinstance(state_action_expert, StateActionQExpert) and not isinstance(
+        state_action_expert, DiscreteQExpert | StateValueExpert
+    )
+    assert isinstance(state_value_expert, StateValueExpert) and state_value_expert.discount == 1.0
+    np.testing.assert_array_equal(query_q_values(all_actions_expert, states), np.abs(places[:, None] + [-1, 0, 1]))
+    np.testing.assert_array_equal(query_state_action_q(state_action_expert, states, np.full(12, 2)), np.abs(places + 1))
+    np.testing.assert_array_equal(query_state_values(state_value_expert, states), np.abs(places))
 
 
 def test_as_expert_returns_an_expert_unchanged(simulator):
-    own = Batches(simulator)
-    assert as_expert(own, simulator) is own
-    other = as_expert(own, simulator, "other")
-    assert other.name == "other" and get_expert_capability(other) == "act"
+    given = Batches(simulator)
+    assert as_expert(given, simulator) is given
+    renamed = as_expert(given, simulator, "other")
+    assert renamed.name == "other" and get_expert_capability(renamed) == "act"
 
 
 def test_q_function_turns_rewards_into_costs(simulator, states, places):
@@ -182,7 +193,7 @@ def test_as_expert_copies_a_module_and_leaves_it_trainable(simulator, states):
 
 def test_as_expert_adapts_experts_with_continuous_actions(push_simulator):
     states = push_simulator.reset(np.arange(5, dtype=np.uint64))
-    towards = np.clip(-push_simulator.observe(states)[:, :1], -1, 1)
+    expected = np.clip(-push_simulator.observe(states)[:, :1], -1, 1)
 
     class Critic:
         def act(self, observation):
@@ -192,33 +203,33 @@ def test_as_expert_adapts_experts_with_continuous_actions(push_simulator):
             return np.abs(observations[:, 0] + actions[:, 0])
 
     expert = as_expert(Critic(), push_simulator)
-    np.testing.assert_array_equal(query_actions(expert, states, 0, push_simulator.action_space), towards)
+    np.testing.assert_array_equal(query_actions(expert, states, 0, push_simulator.action_space), expected)
     np.testing.assert_array_equal(
-        query_state_action_q(expert, states, towards), np.abs(push_simulator.observe(states)[:, 0] + towards[:, 0])
+        query_state_action_q(expert, states, expected), np.abs(push_simulator.observe(states)[:, 0] + expected[:, 0])
     )
     module = nn.Sequential(nn.Linear(2, 1, bias=False), nn.Tanh())
     given = query_actions(as_expert(module, push_simulator), states, 0, push_simulator.action_space)
     assert given.shape == (5, 1) and given.dtype == np.float32
 
 
-def test_as_expert_passes_observations_in_the_environments_own_form():
-    """Observations of a Dict come as such, two choices at once go as such, whatever our numbers are."""
+def test_as_expert_passes_observations_in_the_form_of_the_environment():
+    """The expert gets Dict observations and returns MultiDiscrete actions, not their vectors and numbers."""
     grid = Grid()
 
-    def home(observation):
+    def act_homewards(observation):
         assert observation["place"].dtype == np.int64
         assert observation["lamp"] == (observation["place"].sum() > 0)
         return -np.sign(observation["place"])
 
-    expert = as_expert(home, grid)
-    given = query_actions(expert, STATES, 0, grid.action_space)
-    np.testing.assert_array_equal(grid.space_adapter.to_native_actions(given), HOMEWARDS)
+    expert = as_expert(act_homewards, grid)
+    actions = query_actions(expert, STATES, 0, grid.action_space)
+    np.testing.assert_array_equal(grid.space_adapter.to_native_actions(actions), HOMEWARDS)
 
     class Costs:
         def q(self, observation, action):
             return np.abs(observation["place"] + action).sum()
 
-    np.testing.assert_array_equal(as_expert(Costs(), grid).act(STATES, 0), given)
+    np.testing.assert_array_equal(as_expert(Costs(), grid).act(STATES, 0), actions)
 
 
 def test_as_expert_prefers_exact_native_observations():
@@ -226,9 +237,9 @@ def test_as_expert_prefers_exact_native_observations():
         def native_observations(self, states):
             return [{"lamp": 0, "place": state} for state in states]
 
-    seen = []
-    as_expert(lambda o: seen.append(o["lamp"]) or np.zeros(2, int), Exact()).act(STATES, 0)
-    assert seen == [0, 0, 0]
+    lamps = []
+    as_expert(lambda o: lamps.append(o["lamp"]) or np.zeros(2, int), Exact()).act(STATES, 0)
+    assert lamps == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -327,16 +338,16 @@ def test_behavior_fingerprint_changes_with_the_expert(simulator):
 
 def test_behavior_fingerprint_refuses_stochastic_or_stateful_experts(simulator):
     generator = np.random.default_rng(0)
-    asked = []
+    observations = []
 
-    def draws(observation):
+    def act_at_random(observation):
         return int(generator.integers(3))
 
-    def remembers(observation):
-        asked.append(observation)
-        return len(asked) % 3
+    def act_by_count(observation):
+        observations.append(observation)
+        return len(observations) % 3
 
-    for expert in (draws, remembers):
+    for expert in (act_at_random, act_by_count):
         with pytest.raises(UserCodeError, match=r"the same query of its act.*deterministic=True"):
             compute_behavior_fingerprint(as_expert(expert, simulator), simulator)
 
@@ -366,7 +377,7 @@ def test_round_to_significant_digits_keeps_six_digits():
 
 
 class Model:
-    """As Stable-Baselines3's models are asked."""
+    """Model with the `predict` of Stable-Baselines3."""
 
     policy = None
 
@@ -389,9 +400,9 @@ def test_as_expert_acts_as_stable_baselines_models_predict(simulator, states, pu
     from helpers.line_simulator import Line, Pushed
 
     dqn = stable.DQN("MlpPolicy", Line(), buffer_size=10, policy_kwargs={"net_arch": [4]}, device="cpu")
-    shown = simulator.observe(states)
-    expected = [int(dqn.predict(one, deterministic=True)[0]) for one in shown]
+    observations = simulator.observe(states)
+    expected = [int(dqn.predict(one, deterministic=True)[0]) for one in observations]
     np.testing.assert_array_equal(as_expert(dqn, simulator).act(states, 0), expected)
     ppo = stable.PPO("MlpPolicy", Pushed(), n_steps=8, batch_size=8, policy_kwargs={"net_arch": [4]}, device="cpu")
-    given = query_actions(as_expert(ppo, push_simulator), states, 0, push_simulator.action_space)
-    np.testing.assert_allclose(given, [ppo.predict(one, deterministic=True)[0] for one in shown], rtol=1e-5)
+    actions = query_actions(as_expert(ppo, push_simulator), states, 0, push_simulator.action_space)
+    np.testing.assert_allclose(actions, [ppo.predict(one, deterministic=True)[0] for one in observations], rtol=1e-5)

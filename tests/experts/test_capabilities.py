@@ -1,4 +1,4 @@
-"""A learner is trained from every capability of an expert, by the oracle that fits the capability."""
+"""Training with experts of every capability, by the oracle of the capability."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ ORACLES = {"q": "q-star", "q_of": "state-action-q", "v": "value-function", "act"
 
 
 class AllActionsQ:
-    """What every action costs on the line, from there on: 1 + 2 + … + |x| after it, and |x| now."""
+    """Expert with the cost-to-go of each action on the line: |x| now, and 1 + 2 + … + |x| after it."""
 
     def q(self, observations):
         after = np.abs(observations[:, :1] + np.array([-1, 0, 1]))
@@ -39,7 +39,7 @@ def act_by_sign(observation):
 
 
 class PushCritic:
-    """An expert with continuous actions that knows their costs."""
+    """Expert with continuous actions and Q of one action."""
 
     def act(self, observation):
         return np.clip(-observation[:1], -1, 1)

@@ -1,4 +1,4 @@
-"""Demonstrations: read, refused, and cloned into an expert that can be queried."""
+"""Demonstrations: reading, errors, and behavior clones."""
 
 import io
 import re
@@ -20,29 +20,29 @@ from helpers.line_simulator import HOMEWARDS, STATES, Grid, Line
 
 
 def record_homeward_episodes(count=12, steps=6):
-    """Record episodes on the line that go home: (observations with the last, actions, rewards)."""
+    """Return episodes on the line that go home: (observations including the last, actions, rewards)."""
     env = Line()
     episodes = []
     for seed in range(count):
-        shown = [env.reset(seed=seed)[0]]
-        done = []
-        earned = []
+        visited = [env.reset(seed=seed)[0]]
+        actions = []
+        rewards = []
         for _ in range(steps):
-            done.append(1 - int(np.sign(shown[-1][0])))
-            observation, reward, *_ = env.step(done[-1])
-            shown.append(observation)
-            earned.append(reward)
-        episodes.append((np.array(shown), np.array(done), np.array(earned)))
+            actions.append(1 - int(np.sign(visited[-1][0])))
+            observation, reward, *_ = env.step(actions[-1])
+            visited.append(observation)
+            rewards.append(reward)
+        episodes.append((np.array(visited), np.array(actions), np.array(rewards)))
     return episodes
 
 
 def concatenate_episodes(episodes):
     """Return the episodes as arrays of an .npz file."""
     parts = {
-        "observations": [shown[: len(done)] for shown, done, _ in episodes],
-        "actions": [done for _, done, _ in episodes],
-        "rewards": [earned for *_, earned in episodes],
-        "ends": [np.arange(len(done)) == len(done) - 1 for _, done, _ in episodes],
+        "observations": [observations[: len(actions)] for observations, actions, _ in episodes],
+        "actions": [actions for _, actions, _ in episodes],
+        "rewards": [rewards for *_, rewards in episodes],
+        "ends": [np.arange(len(actions)) == len(actions) - 1 for _, actions, _ in episodes],
     }
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
@@ -57,20 +57,20 @@ def test_behavior_clone_acts_as_demonstrated(simulator):
         r"6 held-out steps",
         clone.description,
     )
-    walked = roll_in(simulator, RollInPolicy(clone, None, 1.0), np.arange(6, dtype=np.uint64))
-    start = np.abs(walked.observations[:, 0, 0])
-    np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
+    trajectories = roll_in(simulator, RollInPolicy(clone, None, 1.0), np.arange(6, dtype=np.uint64))
+    start = np.abs(trajectories.observations[:, 0, 0])
+    np.testing.assert_array_equal(trajectories.returns, -start * (start + 1) / 2)
 
 
 def test_fit_behavior_clone_is_reproducible_by_seed(simulator):
     recorded = demonstrations_from_list(record_homeward_episodes(4))
-    first, again, other = (fit_behavior_clone(recorded, simulator, seed=seed) for seed in (0, 0, 1))
-    for one, two, three in zip(first.network.weights, again.network.weights, other.network.weights, strict=True):
+    first, repeated, other = (fit_behavior_clone(recorded, simulator, seed=seed) for seed in (0, 0, 1))
+    for one, two, three in zip(first.network.weights, repeated.network.weights, other.network.weights, strict=True):
         np.testing.assert_array_equal(one, two)
         assert not np.array_equal(one, three)
-    sent = cloudpickle.loads(cloudpickle.dumps(first))
+    unpickled = cloudpickle.loads(cloudpickle.dumps(first))
     states = simulator.reset(np.arange(9, dtype=np.uint64))
-    np.testing.assert_array_equal(sent.act(states, 0), first.act(states, 0))
+    np.testing.assert_array_equal(unpickled.act(states, 0), first.act(states, 0))
 
 
 def test_behavior_clone_fits_continuous_actions(push_simulator):
@@ -126,15 +126,15 @@ def test_as_expert_clones_a_demonstration_file(tmp_path, simulator, states, plac
 def test_demonstrations_support_dict_observations_and_multi_discrete_actions(tmp_path):
     grid = Grid()
     lamps = (STATES.sum(axis=1) > 0).astype(int)
-    shown = {"observations/lamp": lamps, "observations/place": STATES}
-    np.savez(tmp_path / "grid.npz", **shown, actions=HOMEWARDS, ends=[0, 0, 1])
+    arrays = {"observations/lamp": lamps, "observations/place": STATES}
+    np.savez(tmp_path / "grid.npz", **arrays, actions=HOMEWARDS, ends=[0, 0, 1])
     found = read_demonstrations(tmp_path / "grid.npz")
     np.testing.assert_array_equal(found.convert_observations(grid.space_adapter), grid.observe(STATES))
     np.testing.assert_array_equal(
         grid.space_adapter.to_native_actions(found.convert_actions(grid.space_adapter)), HOMEWARDS
     )
-    one_by_one = [{"lamp": lamp, "place": place} for lamp, place in zip(lamps, STATES, strict=True)]
-    for observations in (one_by_one, {"lamp": lamps, "place": STATES}):
+    list_of_dicts = [{"lamp": lamp, "place": place} for lamp, place in zip(lamps, STATES, strict=True)]
+    for observations in (list_of_dicts, {"lamp": lamps, "place": STATES}):
         listed = demonstrations_from_list([(observations, HOMEWARDS)])
         np.testing.assert_array_equal(listed.convert_observations(grid.space_adapter), grid.observe(STATES))
 
@@ -203,7 +203,7 @@ def test_demonstrations_from_list_refuses_malformed_lists(episodes, error, words
 
 
 def test_read_demonstrations_neither_runs_pickles_nor_trusts_headers(tmp_path):
-    """A pickled array is no array of numbers; one that says that it is large is looked at before there is memory."""
+    """Pickled arrays are ignored, and declared sizes are checked before memory is allocated."""
 
     class Trap:
         def __reduce__(self):
@@ -236,17 +236,17 @@ def test_as_expert_clones_a_minari_dataset(monkeypatch, simulator, states, place
     with pytest.raises(UsageError, match="needs Minari; run: pip install"):
         as_expert("minari:line/expert-v0", simulator)
     episodes = [SimpleNamespace(observations=o, actions=a, rewards=r) for o, a, r in record_homeward_episodes()]
-    asked = []
+    requested = []
 
     def load_dataset(name):
-        asked.append(name)
+        requested.append(name)
         if name != "line/expert-v0":
             raise FileNotFoundError("not here")
         return SimpleNamespace(iterate_episodes=lambda: iter(episodes))
 
     monkeypatch.setitem(sys.modules, "minari", SimpleNamespace(load_dataset=load_dataset))
     clone = as_expert("minari:line/expert-v0", simulator)
-    assert asked == ["line/expert-v0"] and "12 recorded episodes" in clone.description
+    assert requested == ["line/expert-v0"] and "12 recorded episodes" in clone.description
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(places))
     with pytest.raises(
         DataError, match=r"cannot read the Minari dataset other \(not here\); run: minari download other"

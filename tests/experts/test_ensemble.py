@@ -1,4 +1,4 @@
-"""Several experts as one: two that each know half of the way find all of it together."""
+"""Ensembles of experts: two experts that are optimal in half of the states are optimal together."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -35,7 +35,7 @@ MOVE = 1
 
 
 def make_corridor() -> TabularSimulator:
-    """From 0 to 6: to move on costs 0.9 on average, to wait 1, to be there nothing."""
+    """Return a corridor from 0 to 6: moving costs 0.9, waiting 1, and the goal nothing."""
     transitions = np.zeros((STATES, 2, STATES))
     costs = np.tile([1.0, 0.9], (STATES, 1))
     transitions[np.arange(STATES), WAIT, np.arange(STATES)] = 1.0
@@ -45,8 +45,8 @@ def make_corridor() -> TabularSimulator:
 
 
 @dataclass(frozen=True)
-class Half:
-    """It moves on in these states, waits in the others, and knows exactly what it costs to go on so."""
+class HalfExpert:
+    """Expert that moves in some states, waits in the others, and has the exact costs-to-go of doing so."""
 
     mdp: TabularSimulator
     capability: tuple[int, ...]
@@ -55,7 +55,7 @@ class Half:
 
     @property
     def policy(self):
-        """[H, S, A]."""
+        """Action probabilities, [H, S, A]."""
         moves = np.isin(np.arange(STATES), self.capability).astype(int)
         return np.broadcast_to(np.eye(2)[moves], (H, STATES, 2))
 
@@ -63,28 +63,28 @@ class Half:
         return self.policy[t, states[:, 0].astype(int)].argmax(axis=1)
 
 
-class WithQ(Half):
+class HalfQExpert(HalfExpert):
     def q(self, states):
         return compute_policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy)[
             states[:, 1].astype(int), states[:, 0].astype(int)
         ]
 
 
-class WithV(Half):
+class HalfVExpert(HalfExpert):
     def v(self, states):
         q = compute_policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy) * self.policy
         return q.sum(axis=2)[states[:, 1].astype(int), states[:, 0].astype(int)]
 
 
 def exact_total_cost(expert, mdp) -> float:
-    """μ(π), exactly."""
+    """Return the exact μ(π)."""
     s = np.arange(STATES)
     tables = [np.eye(2)[expert.act(np.stack([s, np.full(STATES, t), s], axis=1), t)] for t in range(H)]
     return float(compute_total_cost(mdp.transitions, mdp.costs, mdp.start, np.stack(tables)))
 
 
 def probability_table(policy: FeedForwardPolicy, mdp: TabularSimulator):
-    """[H, S, A]: π(a|s, t) of a policy that sees one of H·S observations."""
+    """Return π(a|s, t), [H, S, A], of a policy with H·S one-hot observations."""
     states, actions = mdp.costs.shape
     observations = torch.eye(mdp.horizon * states)[None]
     with torch.no_grad():
@@ -92,33 +92,33 @@ def probability_table(policy: FeedForwardPolicy, mdp: TabularSimulator):
     return found.double().numpy().reshape(mdp.horizon, states, actions)
 
 
-@pytest.mark.parametrize("kind", [WithQ, WithV])
+@pytest.mark.parametrize("kind", [HalfQExpert, HalfVExpert])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_expert_ensemble_of_two_half_experts_is_optimal(kind, order):
     mdp = make_corridor()
     halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5))]
     best = float(mdp.q_star[0, 0].min())
     assert best == pytest.approx(6 * 0.9)
-    together = make_expert_ensemble([halves[i] for i in order])
+    ensemble = make_expert_ensemble([halves[i] for i in order])
     assert exact_total_cost(halves[0], mdp) == pytest.approx(3 * 0.9 + 7) and exact_total_cost(
         halves[1], mdp
     ) == pytest.approx(10)
-    assert exact_total_cost(together, mdp) == pytest.approx(best)
+    assert exact_total_cost(ensemble, mdp) == pytest.approx(best)
 
 
 def test_expert_ensemble_q_and_v_are_the_minimum_over_its_experts():
     mdp = make_corridor()
     states = np.array([[s, t, 0] for s in range(STATES) for t in range(H)])
-    for kind, method in ((WithQ, "q"), (WithV, "v")):
+    for kind, method in ((HalfQExpert, "q"), (HalfVExpert, "v")):
         halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5)), kind(mdp, ())]
         found = getattr(make_expert_ensemble(halves), method)(states)
         np.testing.assert_array_equal(found, np.min([getattr(half, method)(states) for half in halves], axis=0))
-    assert make_expert_ensemble([WithV(mdp, ())]).discount == 1.0
+    assert make_expert_ensemble([HalfVExpert(mdp, ())]).discount == 1.0
 
 
 def test_aggrevated_learner_of_an_expert_ensemble_reaches_the_optimum():
     mdp = make_corridor()
-    expert = make_expert_ensemble([WithQ(mdp, (0, 1, 2)), WithQ(mdp, (3, 4, 5))])
+    expert = make_expert_ensemble([HalfQExpert(mdp, (0, 1, 2)), HalfQExpert(mdp, (3, 4, 5))])
     policy = FeedForwardPolicy(H * STATES, CategoricalHead(2), hidden=())
     learner = Learner(policy, RegularUpdate(0.3))
     loop = aggrevated(
@@ -131,8 +131,8 @@ def test_aggrevated_learner_of_an_expert_ensemble_reaches_the_optimum():
 
 def test_expert_ensemble_has_the_capability_of_its_experts():
     mdp = make_corridor()
-    with_q = make_expert_ensemble([WithQ(mdp, ())] * 2)
-    with_v = make_expert_ensemble([WithV(mdp, ())] * 2)
+    with_q = make_expert_ensemble([HalfQExpert(mdp, ())] * 2)
+    with_v = make_expert_ensemble([HalfVExpert(mdp, ())] * 2)
     assert isinstance(with_q, DiscreteQExpert) and not isinstance(with_q, StateValueExpert)
     assert isinstance(with_v, StateValueExpert) and not isinstance(with_v, DiscreteQExpert)
     assert with_q.name == with_v.name == "half,half"
@@ -148,11 +148,11 @@ def test_expert_ensemble_keeps_the_discount_of_its_experts():
     ("experts", "words"),
     [
         ([Home(), Home()], "cannot compare the experts home,home in a state: all need a method q, or all"),
-        ([WithQ(make_corridor(), ()), Home()], "cannot compare the experts half,home"),
-        ([WithQ(make_corridor(), ()), WithV(make_corridor(), ())], "cannot compare the experts half,half"),
+        ([HalfQExpert(make_corridor(), ()), Home()], "cannot compare the experts half,home"),
+        ([HalfQExpert(make_corridor(), ()), HalfVExpert(make_corridor(), ())], "cannot compare the experts half,half"),
         ([], "cannot compare the experts \\(none\\)"),
         (
-            [WithV(make_corridor(), ()), WithV(make_corridor(), (), discount=0.9)],
+            [HalfVExpert(make_corridor(), ()), HalfVExpert(make_corridor(), (), discount=0.9)],
             "experts half,half have different discounts",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Whatever is pickled in a zip or in statistics, none of it is run."""
+"""Pickled payloads in a zip or in statistics are never run."""
 
 import base64
 import io
@@ -24,7 +24,7 @@ NAMES = sorted(payloads(Path("x")))
 
 @pytest.fixture(scope="module")
 def model_parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The parts of a PPO's zip, after some steps."""
+    """Return the files in the zip of a PPO model that was trained for some steps."""
     path = tmp_path_factory.mktemp("honest") / "model.zip"
     find_algorithm("PPO")("MlpPolicy", Small(BOX, ARM), n_steps=32, batch_size=32, device="cpu").learn(32).save(path)
     with zipfile.ZipFile(path) as archive:
@@ -39,7 +39,7 @@ def write_zip(parts: dict[str, bytes], path: Path) -> Path:
 
 
 def is_read(path: Path, statistics: str = "") -> bool:
-    """Whether it was read, and not refused; a second is enough for either."""
+    """Return whether a model was read, not refused; fail if this takes a second or more."""
     start = time.process_time()
     was_read = False
     with suppress(DataError):
@@ -55,16 +55,16 @@ def test_load_expert_never_runs_a_payload_in_any_setting(
     name: str, model_parts: dict[str, bytes], tmp_path: Path
 ) -> None:
     marker = tmp_path / "marker"
-    evil = {":type:": "<class 'dict'>", ":serialized:": base64.b64encode(payloads(marker)[name]).decode()}
+    payload = {":type:": "<class 'dict'>", ":serialized:": base64.b64encode(payloads(marker)[name]).decode()}
     settings = json.loads(model_parts["data"])
-    kept = {"gamma": 0.99, "policy_kwargs": {**evil, "net_arch": [64, 64]}}
-    data = json.dumps(dict.fromkeys(settings, evil) | kept).encode()
+    valid_settings = {"gamma": 0.99, "policy_kwargs": {**payload, "net_arch": [64, 64]}}
+    data = json.dumps(dict.fromkeys(settings, payload) | valid_settings).encode()
     path = write_zip(model_parts | {"data": data}, tmp_path / "model.zip")
     assert is_read(path)
-    facts = read_training_metadata(path)
-    assert [facts[key] for key in ("timesteps", "returns", "observations")] == [None] * 3
+    metadata = read_training_metadata(path)
+    assert [metadata[key] for key in ("timesteps", "returns", "observations")] == [None] * 3
     for key in settings if name == "REDUCE 4" else ():
-        write_zip(model_parts | {"data": json.dumps(settings | {key: evil}).encode()}, path)
+        write_zip(model_parts | {"data": json.dumps(settings | {key: payload}).encode()}, path)
         assert is_read(path) or key == "gamma"
     assert not marker.exists()
 
@@ -88,8 +88,8 @@ def test_load_expert_ignores_a_payload_in_other_parts_of_a_zip(
     name: str, model_parts: dict[str, bytes], tmp_path: Path
 ) -> None:
     marker = tmp_path / "marker"
-    others = dict.fromkeys(model_parts.keys() - {"data", "policy.pth"}, payloads(marker)[name])
-    assert len(others) == 4 and is_read(write_zip(model_parts | others, tmp_path / "model.zip"))
+    other_parts = dict.fromkeys(model_parts.keys() - {"data", "policy.pth"}, payloads(marker)[name])
+    assert len(other_parts) == 4 and is_read(write_zip(model_parts | other_parts, tmp_path / "model.zip"))
     assert not marker.exists()
 
 
@@ -105,7 +105,7 @@ def test_load_vec_normalize_refuses_a_payload_in_place_of_statistics(
 
 
 class TouchWhenUnpickled:
-    """In the place of a value, a call."""
+    """Object that touches a file when it is unpickled."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -142,7 +142,7 @@ def test_load_vec_normalize_refuses_an_npz_with_objects(model_parts: dict[str, b
 def test_load_vec_normalize_reads_or_refuses_corrupted_statistics(
     seed: int, model_parts: dict[str, bytes], tmp_path: Path
 ) -> None:
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     path = tmp_path / "stats"
     if seed % 2:
         vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)])).save(path)
@@ -150,7 +150,7 @@ def test_load_vec_normalize_reads_or_refuses_corrupted_statistics(
         np.savez(path, mean=np.zeros(3), var=np.ones(3))
         path = path.with_suffix(".npz")
     data = bytearray(path.read_bytes())
-    for place in chance.integers(0, len(data), 1 + seed % 5):
-        data[place] = chance.integers(256)
+    for position in rng.integers(0, len(data), 1 + seed % 5):
+        data[position] = rng.integers(256)
     path.write_bytes(bytes(data))
     is_read(write_zip(model_parts, tmp_path / "model.zip"), str(path))

@@ -1,4 +1,4 @@
-"""Experts: builtin ones fit their metadata, a Stable-Baselines3 zip acts as it did there, and nothing else gets in."""
+"""Loading of experts: builtin ones, Stable-Baselines3 zips, and files that are refused."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def test_load_expert_refuses_a_file_with_other_tensors(tmp_path: Path) -> None:
 
 
 def save_hopper_model(path: Path, algorithm: str, layers: object, activation: object = None) -> Any:
-    """A model for Hopper with random weights, all far from zero, saved to the path."""
+    """Save a model for Hopper with large random weights to the path and return it."""
     import gymnasium
 
     package = pytest.importorskip("sb3_contrib" if algorithm == "TRPO" else "stable_baselines3")
@@ -70,7 +70,7 @@ def save_hopper_model(path: Path, algorithm: str, layers: object, activation: ob
 
 
 def sample_hopper_states(simulator: MuJoCo) -> Array:
-    """States like those it can be in, some of them wild."""
+    """Return start states with noise, small to large."""
     states = simulator.reset(np.arange(200))
     states[:, 1:13] += np.random.default_rng(0).normal(size=(200, 12)) * np.linspace(0.1, 3.0, 200)[:, None]
     return states
@@ -96,7 +96,7 @@ def test_load_expert_actor_critic_zip_acts_and_values_as_in_stable_baselines(
     actions, _ = model.predict(simulator.observe(states), deterministic=True)
     found = expert.act(states, 0)
     np.testing.assert_allclose(found, actions, atol=1e-5)
-    assert (np.abs(found) == 1).any() and (np.abs(found) < 1).any()  # some were clipped, and some not
+    assert (np.abs(found) == 1).any() and (np.abs(found) < 1).any()  # some actions are clipped, others not
     with torch.no_grad():
         rewards = model.policy.predict_values(torch.from_numpy(simulator.observe(states)))[:, 0].numpy()
     assert isinstance(expert, ActorCriticExpert)
@@ -105,7 +105,7 @@ def test_load_expert_actor_critic_zip_acts_and_values_as_in_stable_baselines(
 
 
 class ReLU(torch.nn.Module):
-    """Of a name that one knows, and does something else."""
+    """An activation with the name of a known one and another function."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return -x
@@ -133,7 +133,7 @@ def test_builtin_actor_critic_expert_stays_in_the_action_space(task: str) -> Non
     actions = expert.act(states, 0)
     assert actions.shape == (50, *simulator.action_space.shape) and actions.dtype == np.float32
     assert np.abs(actions).max() == 1.0
-    assert expert.v(simulator.reset(np.arange(50))).max() < -20  # costs are negative rewards, and it is good
+    assert expert.v(simulator.reset(np.arange(50))).max() < -20  # costs are negative rewards, and the expert earns many
 
 
 @pytest.mark.parametrize(

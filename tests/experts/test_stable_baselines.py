@@ -1,4 +1,4 @@
-"""Every fully connected model of Stable-Baselines3 and sb3-contrib acts and judges as it did there."""
+"""Loaded models of Stable-Baselines3 and sb3-contrib give the actions and values of the originals."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def states_from_observations(space: Space[Any], observations: Any, simulator: An
 def load_and_check_actions(
     name: str, observations: Space[Any], actions: Space[Any], folder: Path, **more: Any
 ) -> tuple[Any, ...]:
-    """(model, expert, observations, states), after the actions were found to be the same."""
+    """Check that model and expert act alike, and return (model, expert, observations, states)."""
     model = save_random_model(name, observations, actions, folder / "model.zip", **more)
     simulator = make_simulator(observations, actions)
     expert: Any = load_expert(str(folder / "model.zip"), simulator)
@@ -74,8 +74,8 @@ def test_actor_q_zip_acts_and_values_as_in_stable_baselines(
     ARM.seed(1)
     actions = np.stack([ARM.sample() for _ in range(N)])
     with torch.no_grad():
-        judged = model.critic(given, torch.from_numpy(model.policy.scale_action(actions)))
-        rewards = judged.mean(dim=2).T if name == "TQC" else torch.cat(judged, dim=1).T
+        q_values = model.critic(given, torch.from_numpy(model.policy.scale_action(actions)))
+        rewards = q_values.mean(dim=2).T if name == "TQC" else torch.cat(q_values, dim=1).T
     np.testing.assert_allclose(expert.q_of(states, actions), -rewards.numpy().min(axis=0), atol=2e-5)
     assert len(expert.networks) == 2 + (name != "DDPG")
 
@@ -115,7 +115,7 @@ def test_zip_with_matrix_actions_acts_as_in_stable_baselines(tmp_path: Path) -> 
 
 
 class Halved(FlattenExtractor):
-    """Features without a tensor that would tell of them."""
+    """Feature extractor without parameters, which leaves no tensor in the file."""
 
 
 def assert_refused(path: Path, simulator: Any, words: str) -> None:

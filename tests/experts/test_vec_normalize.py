@@ -1,4 +1,4 @@
-"""Experts that were trained behind a VecNormalize see and judge as they did, and a zip tells that they were."""
+"""Experts trained with VecNormalize get its statistics, and the metadata of a zip show normalization."""
 
 import pickle
 from pathlib import Path
@@ -66,18 +66,18 @@ def test_normalized_expert_acts_and_values_as_behind_vec_normalize(
     expert: Any = load_expert(str(tmp_path / "model.zip"), simulator, vec_normalize=str(tmp_path / "stats.pkl"))
     given = sample_observations(observations, 100)
     states = np.stack([simulator.space_adapter.to_vector(row) for row in split_batch(observations, given)])
-    normal = env.normalize_obs(given)
-    expected, _ = model.predict(normal, deterministic=True)
+    normalized = env.normalize_obs(given)
+    expected, _ = model.predict(normalized, deterministic=True)
     found = expert.act(states, 0)
     np.testing.assert_allclose(simulator.space_adapter.to_native_actions(found), expected, atol=1e-5)
     unit = np.sqrt(env.ret_rms.var + env.epsilon) if settings.get("norm_reward", True) else 1.0
-    tensors = model.policy.obs_to_tensor(normal)[0]
+    tensors = model.policy.obs_to_tensor(normalized)[0]
     with torch.no_grad():
         if name == "DQN":
             np.testing.assert_allclose(expert.q(states), -unit * model.q_net(tensors).numpy(), rtol=1e-4, atol=1e-5)
         elif name == "SAC":
-            judged = torch.cat(model.critic(tensors, torch.from_numpy(model.policy.scale_action(found))), dim=1)
-            rewards = judged.numpy().min(axis=1)
+            q_values = torch.cat(model.critic(tensors, torch.from_numpy(model.policy.scale_action(found))), dim=1)
+            rewards = q_values.numpy().min(axis=1)
             np.testing.assert_allclose(expert.q_of(states, found), -unit * rewards, rtol=1e-4, atol=1e-5)
         else:
             rewards = model.policy.predict_values(tensors)[:, 0].numpy()
@@ -106,26 +106,28 @@ def test_load_expert_reads_the_same_statistics_from_npz_and_pickle(tmp_path: Pat
 def test_read_training_metadata_describes_the_training_of_a_zip(name: str, space: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.zip"
     found = {}
-    for normal in (False, True):
-        env = make_vec_normalize(space, Discrete(3) if name == "DQN" else ARM, norm_obs=normal)
-        model = train_and_save(name, env if normal else env.venv, path)
-        found[normal] = facts = read_training_metadata(path)
-        assert facts["algorithm"] == name and facts["timesteps"] == model.num_timesteps and facts["gamma"] == 0.99
-        assert facts["returns"] == {"mean": 20.0, "deviation": 0.0, "count": model.num_timesteps // 5}
-        assert facts["lengths"]["mean"] == 5.0 and facts["mean_return"] == 20.0 and facts["std_return"] == 0.0
-        assert facts["observation_mean"] is None  # of one environment
-        assert facts["observations"]["mean"] == pytest.approx(model._last_obs.mean(), abs=1e-6)
+    for normalized in (False, True):
+        env = make_vec_normalize(space, Discrete(3) if name == "DQN" else ARM, norm_obs=normalized)
+        model = train_and_save(name, env if normalized else env.venv, path)
+        found[normalized] = metadata = read_training_metadata(path)
+        assert (
+            metadata["algorithm"] == name and metadata["timesteps"] == model.num_timesteps and metadata["gamma"] == 0.99
+        )
+        assert metadata["returns"] == {"mean": 20.0, "deviation": 0.0, "count": model.num_timesteps // 5}
+        assert metadata["lengths"]["mean"] == 5.0 and metadata["mean_return"] == 20.0 and metadata["std_return"] == 0.0
+        assert metadata["observation_mean"] is None  # the zip has only the last observation of one environment
+        assert metadata["observations"]["mean"] == pytest.approx(model._last_obs.mean(), abs=1e-6)
     if name in ("PPO", "A2C", "TRPO") or space is MATRIX:
         assert found[False]["normalised"] is False and found[True]["normalised"] is True
-    else:  # the others tell of it only if what they saw last is beyond the bounds
+    else:  # other algorithms show it only if the last observation is out of bounds
         assert found[False]["normalised"] is None and found[True]["normalised"] is not False
 
 
 def test_read_training_metadata_of_an_untrained_zip_is_empty(tmp_path: Path) -> None:
     find_algorithm("PPO")("MultiInputPolicy", Small(DICT, ARM), device="cpu").save(tmp_path / "model.zip")
-    facts = read_training_metadata(tmp_path / "model.zip")
-    assert [facts[key] for key in ("returns", "lengths", "observations", "normalised")] == [None] * 4
-    assert facts["algorithm"] == "PPO" and facts["timesteps"] == 0
+    metadata = read_training_metadata(tmp_path / "model.zip")
+    assert [metadata[key] for key in ("returns", "lengths", "observations", "normalised")] == [None] * 4
+    assert metadata["algorithm"] == "PPO" and metadata["timesteps"] == 0
 
 
 def assert_refused(path: Path, words: str, space: Any = BOX) -> None:

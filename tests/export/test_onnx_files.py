@@ -1,4 +1,4 @@
-"""ONNX files: what onnxruntime does with them, alone, is what the policy does."""
+"""ONNX files: onnxruntime gives the outputs of the policy."""
 
 import json
 import sys
@@ -100,24 +100,24 @@ ACTIONS = {
 
 @pytest.mark.parametrize(("actions", "shape"), ACTIONS.values(), ids=ACTIONS)
 def test_export_onnx_model_uses_the_environments_actions_and_observations(actions, shape, tmp_path):
-    shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
+    observation_space = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
     mean = np.array([0.5, 100.0, 0], np.float32)
     scale = np.array([2, 30.0, 1], np.float32)
-    space_adapter = SpaceAdapter(shown, actions, (4, 1, 0), mean, scale)
+    space_adapter = SpaceAdapter(observation_space, actions, (4, 1, 0), mean, scale)
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(int(space_adapter.action_space.n))), 1, 1.0)
     policy.space_adapter = space_adapter
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
     session = open_session(tmp_path / "p.onnx")
-    seen = set()
+    distinct_actions = set()
     assert session.get_inputs()[0].shape == ["batch", 5]
     for seed in range(20):
-        shown.seed(seed)
-        one = {"place": shown.sample()["place"] * [1, 300], "room": shown.sample()["room"]}
-        (action,) = session.run(["action"], {"observation": flatten(shown, one)[None].astype(np.float32)})
+        observation_space.seed(seed)
+        one = {"place": observation_space.sample()["place"] * [1, 300], "room": observation_space.sample()["room"]}
+        (action,) = session.run(["action"], {"observation": flatten(observation_space, one)[None].astype(np.float32)})
         expected, _ = policy.predict(one, deterministic=True)
         assert action[0].shape == shape and action[0].tolist() == expected.reshape(shape).tolist()
-        seen.add(str(action))
-    assert len(seen) > 1
+        distinct_actions.add(str(action))
+    assert len(distinct_actions) > 1
 
 
 @pytest.mark.parametrize("shape", [(12, 9), (70, 40, 3)])
@@ -154,8 +154,8 @@ def test_export_onnx_writes_a_valid_file_with_its_metadata(tmp_path):
 def test_export_onnx_does_not_write_a_model_that_differs_from_the_policy(tmp_path, monkeypatch):
     policy = randomise(POLICIES["GRU"](), 1, 0.5)
     other = randomise(POLICIES["GRU"](), 2, 0.5)
-    right = onnx_files.build_onnx_model
-    monkeypatch.setattr(onnx_files, "build_onnx_model", lambda policy, metadata: right(other, metadata))
+    build_onnx_model = onnx_files.build_onnx_model
+    monkeypatch.setattr(onnx_files, "build_onnx_model", lambda policy, metadata: build_onnx_model(other, metadata))
     with pytest.raises(DataError, match="as ONNX the policy differs by"):
         export_onnx(policy, tmp_path / "p.onnx")
     assert list(tmp_path.iterdir()) == []
