@@ -114,7 +114,7 @@ def test_gymnasium_simulator_enumerates_combinations_of_choices(space, taken):
         assert self.action_space.contains(action)
         return 10 * int(action[0]) + int(action[1])
 
-    simulator = GymnasiumSimulator(make_line_class(action_space=space, moved=motion), 5)
+    simulator = GymnasiumSimulator(make_line_class(action_space=space, motion=motion), 5)
     assert simulator.action_space == spaces.Discrete(len(taken))
     states = np.repeat(simulator.reset(SEEDS[:1]), len(taken))
     following = simulator.step(states, np.arange(len(taken)))[0]

@@ -60,7 +60,7 @@ def test_fit_mlp_steps_match_torch(kind, hidden):
     ours, theirs = (Adam(list(p.network.parameters()), lr=0.01) for p in (policy, other))
     assert supports_compiled_fit(policy, target, NO_ACTION_MASK)
     minibatches = torch.from_numpy(np.random.default_rng(0).integers(STEPS, size=(7, 20)))
-    for part in (minibatches[:1], minibatches[1:3], minibatches[3:]):  # moments are kept between fits
+    for part in (minibatches[:1], minibatches[1:3], minibatches[3:]):  # moments persist between fits
         fit_mlp(policy, ours, seen, target, part, max_norm=1.0)
         fit_with_torch(other, theirs, seen, target, part)
         for a, b in zip(policy.parameters(), other.parameters(), strict=True):

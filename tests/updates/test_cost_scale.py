@@ -1,4 +1,4 @@
-"""The running scale of A*, by hand; and updates that are invariant to the unit of costs."""
+"""The running scale of A* by hand, and updates that are invariant to the unit of costs."""
 
 from dataclasses import replace
 
@@ -84,7 +84,7 @@ def test_running_cost_scale_round_trips_through_tensor():
 
 
 def weights_after(make, scale, loss=all_actions_loss, legal=False):
-    """θ after four iterations with an entropy bonus, all costs multiplied by `scale`."""
+    """Return θ after four iterations with an entropy bonus and all costs multiplied by `scale`."""
     policy = deep_policy()
     update = make()
     for n in range(1, 5):
@@ -98,7 +98,7 @@ def weights_after(make, scale, loss=all_actions_loss, legal=False):
 @pytest.mark.parametrize("loss", [all_actions_loss, taken_action_loss, best_action_nll_loss])
 @pytest.mark.parametrize("make", UPDATES_WITH_COST_SCALE.values(), ids=UPDATES_WITH_COST_SCALE)
 def test_updates_with_cost_scale_are_invariant_to_cost_unit(make, loss):
-    """Exactly for a power of two, to rounding for 1000; the entropy bonus has no unit either."""
+    """Exactly for a power of two, up to rounding for 1000; the entropy bonus has no unit."""
     moved = weights_after(make, 1.0, loss)
     np.testing.assert_array_equal(weights_after(make, 1024.0, loss), moved)
     np.testing.assert_allclose(weights_after(make, 1000.0, loss), moved, rtol=1e-5, atol=1e-8)

@@ -25,15 +25,15 @@ def add(dataset: AggregatedDataset, new: Trajectories, seed: int = 0) -> list[in
     """Add trajectories; return the numbers of those in the dataset."""
     costs = CostToGo(np.zeros((*new.mask.shape, 2), np.float32), new.mask.astype(np.float32))
     dataset.add(new, costs, np.random.default_rng([seed, dataset.seen]))
-    kept = dataset.data.trajectories.observations
-    return [int(one) for one in kept.reshape(len(kept), -1).max(axis=1)]
+    stored = dataset.data.trajectories.observations
+    return [int(one) for one in stored.reshape(len(stored), -1).max(axis=1)]
 
 
 def test_aggregated_dataset_keeps_images_within_byte_limit() -> None:
     data = AggregatedDataset(1000, most_bytes=20 * 5 * IMAGE_BYTES)
     assert add(data, numbered_trajectories(0, 12, 5)) == [*range(12)]
-    kept = add(data, numbered_trajectories(12, 12, 5))
-    assert len(kept) == 20 == len(set(kept)) and data.seen == 24
+    stored = add(data, numbered_trajectories(12, 12, 5))
+    assert len(stored) == 20 == len(set(stored)) and data.seen == 24
     assert data.data.trajectories.observations.nbytes <= data.most_bytes
 
 
@@ -42,9 +42,9 @@ def test_aggregated_dataset_sampling_is_uniform_for_episodes_of_any_length() -> 
     for seed in range(400):
         data = AggregatedDataset(1000, most_bytes=20 * 5 * IMAGE_BYTES)
         for first, length in ((0, 5), (10, 5), (20, 10)):
-            kept = add(data, numbered_trajectories(first, 10, length), seed)
-        assert len(kept) == 10 == len(set(kept))
-        counts[kept] += 1
+            stored = add(data, numbered_trajectories(first, 10, length), seed)
+        assert len(stored) == 10 == len(set(stored))
+        counts[stored] += 1
     expected = 400 * 10 / 30
     assert np.abs(counts - expected).max() < 4.5 * np.sqrt(expected * 2 / 3)
 

@@ -1,4 +1,4 @@
-"""Dropout is determined by its seed, and there is none outside of learning."""
+"""Dropout masks depend on the seed only, and there is no dropout outside of learning."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_dropout_context_is_determined_by_seed(kind):
 
 
 def test_dropout_context_uses_one_mask_for_two_consecutive_seeds():
-    """Follow the leader counts its minibatches, and torch's seeds are half of ours."""
+    """Follow the leader numbers its minibatches consecutively, and torch has half as many seeds."""
     policy = reader("lstm", PAGES, dropout=0.5)
     assert len({loss_with(policy, seed) for seed in range(6)}) == 3
 
@@ -53,7 +53,7 @@ def test_dropout_context_leaves_global_torch_generator_unchanged():
     torch.manual_seed(5)
     loss_with(policy, 1)
     assert torch.equal(torch.rand(3), expected)
-    torch.manual_seed(6)  # nor does what drops depend on it
+    torch.manual_seed(6)  # nor does torch's global generator
     loss = loss_with(policy, 1)
     torch.manual_seed(7)
     assert loss_with(policy, 1) == loss
@@ -115,13 +115,13 @@ def test_loss_and_gradient_without_dropout_are_plain_for_parser_policies(kind):
     "update", [FollowTheLeaderUpdate(steps=5), ExponentiatedUpdate(steps=5)], ids=lambda u: type(u).__name__
 )
 def test_updates_search_modules_for_dropout_once_per_fit(update, monkeypatch):
-    """Iterating over the modules takes long, compared with a step of a small network."""
+    """Iterating over the modules is slow compared with a step of a small network."""
     policy = FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,))
     data = random_trajectories(dtype=np.float32)
     walks = []
     monkeypatch.setattr(policy, "modules", lambda: walks.append(policy) or iter(()))
     update(policy, all_actions_loss, data, random_costs(data))
-    assert len(walks) == 2  # for the loss that is reported, and for the fit
+    assert len(walks) == 2  # for the reported loss, and for the fit
 
 
 def assert_plain_loss_and_gradient(policy, data, costs):

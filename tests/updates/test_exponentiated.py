@@ -32,7 +32,7 @@ def log_probabilities(policy, observations):
 
 
 def test_exponentiated_update_of_table_is_mean_advantage_over_temperature():
-    """Two visits of state 0, one of state 1, in two iterations: log π = −(mean A*)/(τ · unit), but for a constant."""
+    """Two visits of state 0 and one of state 1 in two iterations: log π = −(mean A*)/(τ · unit) up to a constant."""
     policy = make_policy(())
     update = ExponentiatedUpdate(temperature=0.5, decay_after=0, max_target_cost=0)
     first = np.array([[0.0, 1, 2], [1.0, 0, 1]])
@@ -46,7 +46,7 @@ def test_exponentiated_update_of_table_is_mean_advantage_over_temperature():
 
 
 def test_exponentiated_update_of_network_approaches_closed_form_of_table():
-    """A wide network, fitted by Adam, gets the closed-form probabilities of a table."""
+    """A wide network, trained with Adam, gets the closed-form probabilities of a table."""
     observations = np.tile(np.eye(3)[[0, 1, 2, 0]], (64, 1))
     costs = np.tile([[0.0, 1, 2], [1, 0, 1], [0, 0, 1], [1, 0, 0]], (64, 1))
     table = make_policy(())
@@ -59,7 +59,7 @@ def test_exponentiated_update_of_network_approaches_closed_form_of_table():
 
 
 def test_exponentiated_update_minimizes_mean_cost_of_indistinguishable_states():
-    """Action 0 is better at three of four of them, by a little; at the fourth it is expensive."""
+    """Action 0 is slightly better at three of four indistinguishable states; at the fourth it is expensive."""
     alike = np.ones((4, 1))
     costs = np.array([[0, 0.2], [0, 0.2], [0, 0.2], [1.5, 0]])
     assert (costs.argmin(axis=1) == 0).sum() == 3 and costs.mean(axis=0).argmin() == 1
@@ -109,8 +109,8 @@ def test_action_costs_combine_queried_costs_and_expert_actions():
     cost_to_go = CostToGo(values, weight, expert_actions=np.array([[0], [2]]))
     cost, known, counts = compute_action_costs(TrainingData(trajectories, cost_to_go), 3)
     np.testing.assert_array_equal(known[:, 0], [[True, True, False], [True, True, True]])
-    np.testing.assert_allclose(cost[0, 0], [0.0, 2.0, 0.0])  # the mean of what is known, 0 and 4, is the unit
-    np.testing.assert_allclose(cost[1, 0], [1.5, 1.5, 0.0])  # over all three actions that is 1 on average
+    np.testing.assert_allclose(cost[0, 0], [0.0, 2.0, 0.0])  # the mean of the known costs 0 and 4 is the unit
+    np.testing.assert_allclose(cost[1, 0], [1.5, 1.5, 0.0])  # 1 on average over all three actions
     np.testing.assert_array_equal(counts, [[1.0], [1.0]])
 
 
@@ -144,12 +144,12 @@ def test_exponentiated_update_without_expert_actions_is_a_natural_update():
     )
     assert step == replace(
         natural, loss=value, gradient_norm=compute_gradient_norm(gradient)
-    )  # in the costs' own units
+    )  # in the units of the costs
     np.testing.assert_array_equal(flat(one), flat(other))
 
 
 def test_exponentiated_update_steps_when_probabilities_underflow():
-    """Where a probability underflows to 0 the step is not held for one that breaks the policy."""
+    """The step is not rejected as one that breaks the policy where a probability underflows to 0."""
     policy = make_policy((8,), actions=2, size=1)
     update = ExponentiatedUpdate(temperature=1e-3, learning_rate=1.0)
     data = single_steps(np.ones((6, 1))), all_action_costs(np.tile([1.0, 0.0], (6, 1)))
@@ -158,7 +158,7 @@ def test_exponentiated_update_steps_when_probabilities_underflow():
     assert all(step.step_halvings == 0 and np.isfinite(step.kl) for step in steps)
 
 
-# ---- what the policy cannot represent
+# ---- targets that the policy cannot represent
 
 
 def test_normalized_excess_cost_is_1_for_uniform_policy_and_0_for_target():
@@ -180,7 +180,7 @@ def test_normalized_excess_cost_is_1_for_uniform_policy_and_0_for_target():
         ([0.5] * 20, True),
         ([0.5] * 10 + [0.4] * 10, False),  # still improving
         ([0.1] * 20, False),  # the excess is small
-        ([0.1] * 20 + [0.5] * 20, True),  # only the last twenty are looked at
+        ([0.1] * 20 + [0.5] * 20, True),  # only the last twenty count
     ],
 )
 def test_plateau_detector_triggers_on_high_cost_without_progress(excess, triggered):
@@ -191,7 +191,7 @@ def test_plateau_detector_triggers_on_high_cost_without_progress(excess, trigger
 
 
 def test_exponentiated_update_switches_to_natural_update_at_plateau():
-    """One observation, contradictory costs: half of the states are wrong for every policy. It lasts after a restore."""
+    """Contradictory costs at one observation: every policy is wrong in half of the states. A restore keeps the switch."""
     policy = make_policy((4,), actions=2, size=1)
     update = ExponentiatedUpdate(steps=2)
     data = single_steps(np.ones((8, 1))), all_action_costs(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
@@ -241,7 +241,7 @@ def test_exponentiated_update_rejects_expert_actions_with_non_advantage_costs():
 
 
 def test_projection_target_of_expert_action_only_is_cross_entropy():
-    """Two steps: of the first all costs are known, of the second that π* would take the last; π is uniform over 3."""
+    """Two steps: all costs of the first are known, and only the expert action of the second; π is uniform."""
     trajectories = single_steps(np.eye(3)[[0, 1]])
     costs = replace(
         all_action_costs([[0.0, 1, 2], [0, 0, 0]]), weight=np.float32([[1], [0]]), expert_actions=np.array([[0], [2]])
@@ -282,7 +282,7 @@ def test_gaussian_target_moves_to_expert_actions_and_better_actions():
 
 
 def test_gaussian_target_weights_are_proportional_to_curvature_of_cost():
-    """Queried steps: A* = κ‖a − a*‖²/2, with κ ten times as large at one step; twice the weight of all, shared by κ."""
+    """Queried steps: A* = κ‖a − a*‖²/2, with κ ten times as large at one step; κ distributes twice the total weight."""
     actions = np.array([[0.1], [0.2], [1.0], [1.0]])
     costs = np.float32([[10 * 0.1**2], [0.2**2], [0.0], [0.0]])
     cost_to_go = CostToGo(

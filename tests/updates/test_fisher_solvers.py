@@ -1,4 +1,4 @@
-"""Solvers of (S Sᵀ + λI) δ = g against dense ones."""
+"""Solvers of (S Sᵀ + λI) δ = g against dense solutions."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_fisher_solvers_agree_with_dense_solution(solver, d, k, exponent, seed):
 
 @given(st.integers(1, 40), st.integers(1, 12), st.floats(-3, 3), st.integers(0, 2**31))
 def test_fisher_solvers_agree_for_float32_and_repeated_columns(d, k, exponent, seed):
-    """K trajectories may well be the same one: S then has less than full rank."""
+    """Trajectories may be equal: the rank of S is then below K."""
     s, g = system(d, k, seed)
     s = torch.cat([s, s], dim=1).float()
     g = g.float()
@@ -59,7 +59,7 @@ def test_fisher_solvers_agree_for_float32_and_repeated_columns(d, k, exponent, s
 @SOLVERS
 @pytest.mark.parametrize("more", [-1, 0, 1, BLOCK + 5])
 def test_fisher_solvers_count_every_row_across_blocks(solver, more):
-    """Every row counts once, whether the last block is whole or not; S and g in float32, as they come."""
+    """Every row counts once, also those of an incomplete last block; S and g are float32 as in updates."""
     s, g = (x.float() for x in system(BLOCK + more, 3, 0))
     exact = s.double()
     damping = 0.1 * float(s.double().square().sum(0).mean())
@@ -71,7 +71,7 @@ def test_fisher_solvers_count_every_row_across_blocks(solver, more):
 
 @given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 2**31))
 def test_closed_form_keeps_precision_with_little_damping_at_full_rank(d, more, seed):
-    """S Sᵀ has full rank there and is solved itself: Woodbury's identity would divide a small difference by λ."""
+    """S Sᵀ has full rank and is solved directly: Woodbury's identity would divide a small difference by λ."""
     s, g = system(d, 3 * d + more, seed)
     damping = 1e-12 * float(s.square().sum(0).mean())
     dense = torch.linalg.solve(s @ s.T + damping * torch.eye(d, dtype=torch.float64), g)
@@ -91,7 +91,7 @@ def test_closed_form_solves_system_of_the_smaller_side(shape, monkeypatch):
 
 @pytest.mark.parametrize("solver", [solve_closed_form, solve_conjugate_gradient, solve_held_out])
 def test_fisher_solvers_do_not_copy_whole_score_matrix(solver, monkeypatch):
-    """In float64 there are vectors and blocks of rows, nothing of the size of S."""
+    """In float64 there are vectors and blocks of rows, but no array of the size of S."""
     s, g = (x.float() for x in system(4 * BLOCK, 40, 0))
     copied = []
     double = torch.Tensor.double
@@ -115,7 +115,7 @@ def test_fisher_solvers_do_not_modify_inputs(solver):
 
 
 def test_conjugate_gradient_converges_in_k_plus_1_iterations():
-    """S Sᵀ + λI has at most K + 1 distinct eigenvalues, whatever d is."""
+    """S Sᵀ + λI has at most K + 1 distinct eigenvalues for any d."""
     s, g = system(200, 4, 0)
     damping = float(s.square().sum(0).mean())
     few = solve_conjugate_gradient(s, g, damping, iterations=5)
@@ -124,7 +124,7 @@ def test_conjugate_gradient_converges_in_k_plus_1_iterations():
 
 
 def textbook(matrix, g, iterations):
-    """Conjugate gradient as it stands in books, with the matrix itself."""
+    """Textbook conjugate gradient with the explicit matrix."""
     delta = np.zeros_like(g)
     residual = g.copy()
     direction = residual.copy()
@@ -139,7 +139,7 @@ def textbook(matrix, g, iterations):
 
 @pytest.mark.parametrize("iterations", [1, 3, 6])
 def test_conjugate_gradient_undamped_matches_textbook_algorithm(iterations):
-    """S Sᵀ δ = g has no solution for most g; a fixed number of iterations below the rank gives a δ all the same."""
+    """S Sᵀ δ = g has no solution for most g; fewer iterations than the rank still give a δ."""
     s, g = system(30, 8, 0)
     expected = textbook((s @ s.T).numpy(), g.numpy(), iterations)
     delta = NAMED["conjugate-gradient"](iterations)(s, g, 0.0)
@@ -158,7 +158,7 @@ def test_conjugate_gradient_undamped_minimizes_model_over_krylov_space():
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_conjugate_gradient_undamped_stops_changing_after_k_iterations(k):
-    """After K iterations what is left of g is outside the span of S: more of them change nothing."""
+    """After K iterations the residual of g is outside the span of S, so further iterations change nothing."""
     s, g = system(30, k, 0)
     delta = solve_conjugate_gradient(s, g, 0.0, iterations=k)
     torch.testing.assert_close(solve_conjugate_gradient(s, g, 0.0, iterations=50), delta, rtol=1e-6, atol=1e-8)
@@ -175,16 +175,16 @@ def test_krylov_returns_zero_without_curvature():
 
 
 def dense_choice(s, g):
-    """The λ of the grid that gains most where it was not fitted, with whole matrices."""
+    """Return the λ of the grid with the largest gain on held-out columns, computed with whole matrices."""
     d, k = s.shape
     length = float(s.square().sum(0).mean())
     gains = []
     for damping in GRID:
         gain = 0.0
-        for fitted, judged in ((s[:, ::2], s[:, 1::2]), (s[:, 1::2], s[:, ::2])):
-            metric = k / fitted.shape[1] * fitted @ fitted.T + damping * length * torch.eye(d, dtype=s.dtype)
+        for train, held_out in ((s[:, ::2], s[:, 1::2]), (s[:, 1::2], s[:, ::2])):
+            metric = k / train.shape[1] * train @ train.T + damping * length * torch.eye(d, dtype=s.dtype)
             delta = torch.linalg.solve(metric, g)
-            gain += float(g @ delta / (judged.T @ delta).norm())
+            gain += float(g @ delta / (held_out.T @ delta).norm())
         gains.append(gain)
     return GRID[int(np.argmax(gains))] * length
 
@@ -192,13 +192,13 @@ def dense_choice(s, g):
 @given(st.integers(2, 30), st.integers(2, 9), st.floats(0, 5), st.integers(0, 2**31))
 def test_held_out_uses_damping_that_is_best_for_the_other_half(d, k, common, seed):
     s, g = system(d, k, seed)
-    s = s + common * g[:, None]  # between columns that agree about g and ones that have nothing in common
+    s = s + common * g[:, None]  # from columns that agree about g to columns without a common part
     expected = solve_closed_form(s, g, dense_choice(s, g))
     torch.testing.assert_close(solve_held_out(s, g), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_held_out_uses_least_damping_for_identical_halves():
-    """Every column is there twice, once in each half: the least damping does best."""
+    """Every column occurs twice, once in each half, so the least damping is best."""
     s, g = system(20, 4, 0)
     repeated = torch.stack([s, s], dim=2).reshape(20, 8)
     length = float(s.square().sum(0).mean())

@@ -1,4 +1,4 @@
-"""Aggregation, the reservoir, and the argmin of the sum on problems where it is known."""
+"""Aggregation of data, the reservoir, and the minimum of the summed losses where it is known."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ def stored_tags(update):
 
 
 def bandit_trajectories(counts, horizon=1):
-    """A bandit: one observation, and action a taken `counts[a]` times."""
+    """Return bandit trajectories: one observation, and action a taken `counts[a]` times."""
     actions = np.repeat(np.arange(len(counts)), counts)[:, None]
     observations = np.ones((len(actions), 1, 1), np.float32)
     ones = np.ones(actions.shape, bool)
@@ -93,7 +93,7 @@ def test_follow_the_leader_does_not_store_states():
 
 
 def test_follow_the_leader_buffer_is_a_uniform_sample_of_all_data():
-    """12 of 40, 300 times: each is kept 90 times give or take 8; the first is as likely to be there as the last."""
+    """12 of 40 trajectories, 300 times: each stays 90 ± 8 times, the first as likely as the last."""
     policy = small_policy()
     counts = np.zeros(40)
     for seed in range(300):
@@ -119,7 +119,7 @@ def test_follow_the_leader_samples_batch_larger_than_buffer():
 
 
 def test_follow_the_leader_minimizes_sum_of_losses():
-    """ℓ₁ costs (0, 3, 9), ℓ₂ costs (9, 4, 0): each alone is best at an end, the sum (9, 7, 9) in the middle."""
+    """ℓ₁ costs (0, 3, 9) and ℓ₂ costs (9, 4, 0): each alone is minimal at one end, the sum (9, 7, 9) in the middle."""
     policy = bandit_policy([1 / 3] * 3)
     update = FollowTheLeaderUpdate(learning_rate=0.1, steps=300)
     for costs, alone in (((0, 3, 9), 0), ((9, 4, 0), 2)):
@@ -144,7 +144,7 @@ def bandit_probabilities(policy):
     [(all_actions_loss, QStarOracle(TinyExpert())), (best_action_nll_loss, ZeroOneOracle(TinyExpert(), Discrete(3)))],
 )
 def test_follow_the_leader_finds_expert_on_tiny_mdp(loss, oracle):
-    """argmin_π Σ ℓ_i is π*(s) = (2, 1, 0) in every state: AggreVaTe's loss and DAgger's agree there."""
+    """argmin_π Σ ℓ_i is π*(s) = (2, 1, 0) in every state, for AggreVaTe's loss and for DAgger's."""
     policy = linear_policy().float()
     assert (probabilities(policy).argmax(axis=1) != EXPERT).any()
     update = FollowTheLeaderUpdate(learning_rate=0.1, steps=150)
@@ -155,7 +155,7 @@ def test_follow_the_leader_finds_expert_on_tiny_mdp(loss, oracle):
 
 
 def linear_gaussian_policy(seed=0):
-    """Linear from x to two actions, Gaussian."""
+    """Return a Gaussian policy with two actions that is linear in x."""
     return randomise(FeedForwardPolicy(1, GaussianHead(2), hidden=()), seed, 0.3)
 
 
@@ -166,7 +166,7 @@ def roll_in_with_expert_actions(policy, n):
 
 
 def test_follow_the_leader_finds_expert_with_continuous_actions():
-    """The most likely linear policy is the expert itself: (0, −x/2); and its deviation gets smaller and smaller."""
+    """The most likely linear policy is the expert, (0, −x/2); its deviation decreases further and further."""
     policy = linear_gaussian_policy()
     update = FollowTheLeaderUpdate(learning_rate=0.03, steps=200)
     before = policy.head.log_deviation.detach().clone()
@@ -180,7 +180,7 @@ def test_follow_the_leader_finds_expert_with_continuous_actions():
 
 
 def test_follow_the_leader_stores_and_restores_expert_actions():
-    """Batches of different lengths: expert actions are padded, sampled, saved and restored like other arrays."""
+    """In batches of different lengths, expert actions are padded, sampled, saved and restored like other arrays."""
 
     def make():
         return FollowTheLeaderUpdate(steps=5, minibatch_size=4, buffer_size=20)
@@ -206,7 +206,7 @@ def test_follow_the_leader_stores_and_restores_expert_actions():
 
 
 def test_follow_the_leader_reaches_minimum_loss_on_one_batch():
-    """The least of Σ_a π(a|s) Q(s, a) is min_a Q̃(s, a) with Q̃ summed over the visits; softmax gets within 1 %."""
+    """The minimum of Σ_a π(a|s) Q(s, a) is min_a Q̃(s, a) with Q̃ summed over the visits; softmax gets within 1 %."""
     policy = linear_policy().float()
     trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(64, dtype=np.uint64))
     costs = QStarOracle(TinyExpert())(trajectories)
@@ -251,7 +251,7 @@ def test_follow_the_leader_is_determined_by_seed():
 
 
 def test_follow_the_leader_rejects_taken_action_loss():
-    """Eq. 4 over all data would need the π_i (and α_i) of each iteration, to divide by."""
+    """Eq. 4 over all data would have to divide by the π_i (and α_i) of each iteration."""
     costs = np.array([2.0, 1.0, 3.0], np.float32)
     policy = bandit_policy([0.1, 0.8, 0.1])
     update = FollowTheLeaderUpdate(learning_rate=0.05, steps=0)

@@ -1,4 +1,4 @@
-"""The natural step: its length is δ_KL in the metric of S Sᵀ + λI."""
+"""The natural step: its length is δ_KL in the metric S Sᵀ + λI."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def test_natural_displacement_matches_hand_computed_step():
 
 
 def test_natural_update_uses_delta_kl_schedule_of_iteration():
-    """A quarter of δ_KL is half the step, in the same direction; n comes with the trajectories."""
+    """A quarter of δ_KL halves the step in the same direction; the trajectories hold n."""
     s = torch.tensor([[3.0], [4.0]])
     g = torch.tensor([1.0, 0.0])
     natural = NaturalUpdate(delta_kl=lambda n: 0.0014 / n**2, damping=0.2)
@@ -66,7 +66,7 @@ def test_natural_update_uses_delta_kl_schedule_of_iteration():
 
 @pytest.mark.parametrize("solver", [solve_closed_form, solve_conjugate_gradient])
 def test_natural_update_moves_policy_by_displacement(solver):
-    """The whole update: θ moves by −η δ with δ from S_n and ∇ℓ_n, each computed on its own here."""
+    """The whole update: θ moves by −η δ, with δ computed here from separate S_n and ∇ℓ_n."""
     policy = deep_policy()
     trajectories = random_trajectories(k=20)
     costs = random_costs(trajectories)
@@ -85,9 +85,9 @@ def test_natural_update_moves_policy_by_displacement(solver):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_natural_update_mean_kl_per_state_is_half_horizon_times_delta_kl(alpha):
-    """The scale of `delta_kl`: Eq. 9 is the Fisher matrix per state over H. Up to sampling, hardly damped.
+    """The scale of `delta_kl`: Eq. 9 is the Fisher matrix per state over H, up to sampling and little damping.
 
-    With mixing only a share 1 − α of the steps has a score; without a correction the KL is 1/(1 − α) times too large.
+    With mixing, only a share 1 − α of the steps has a score; without a correction the KL is 1/(1 − α) times too large.
     """
     policy = linear_policy().float()
     mixture = RollInPolicy(TinyExpert(), policy.actor(), alpha)
@@ -110,7 +110,7 @@ def test_natural_update_without_learner_steps_keeps_policy():
 
 
 def test_natural_update_is_invariant_to_cost_unit():
-    """η = √(δ_KL / gᵀδ) removes the unit of costs."""
+    """η = √(δ_KL / gᵀδ) cancels the unit of the costs."""
     trajectories = random_trajectories()
     moved = []
     for scale in (1.0, 1000.0):
@@ -121,7 +121,7 @@ def test_natural_update_is_invariant_to_cost_unit():
 
 
 def fisher_per_state(policy, trajectories):
-    """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ [d, d], one score at a time."""
+    """Return the mean over visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ [d, d], one score at a time."""
     log_probs = compute_policy_distribution(policy, trajectories).logits[torch.from_numpy(trajectories.mask)]
     total = 0.0
     for log_prob in log_probs.reshape(-1):

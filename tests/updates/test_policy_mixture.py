@@ -1,4 +1,4 @@
-"""SEARN and SMILe: weights in closed form against the recursions of the papers, and what they learn."""
+"""SEARN and SMILe: closed-form weights against the recursions of the papers, and learned policies."""
 
 from fractions import Fraction
 from itertools import islice
@@ -21,7 +21,7 @@ from helpers.tiny_mdp import EXPERT, TinyExpert, TinyMdp, linear_policy, probabi
 
 
 def searn_recursion(n, beta):
-    """[π*, h_1, …, h_n] in π_{n+1} = (1 − β) π_n + β h_n, from π_1 = π*."""
+    """Return weights of [π*, h_1, …, h_n] in π_{n+1} = (1 − β) π_n + β h_n, from π_1 = π*."""
     weights = [Fraction(1)]
     for _ in range(n):
         weights = [(1 - beta) * weight for weight in weights] + [beta]
@@ -29,7 +29,7 @@ def searn_recursion(n, beta):
 
 
 def smile_recursion(n, beta):
-    """[π*, h_1, …, h_n] in π_n = π_{n−1} + β (1 − β)^(n−1) (h_n − π*), from π_0 = π*."""
+    """Return weights of [π*, h_1, …, h_n] in π_n = π_{n−1} + β (1 − β)^(n−1) (h_n − π*), from π_0 = π*."""
     weights = [Fraction(1)]
     for i in range(1, n + 1):
         new = beta * (1 - beta) ** (i - 1)
@@ -58,7 +58,7 @@ def test_mixture_weights_equal_recursion_without_expert(shares, recursion, beta,
 
 @RULES
 def test_mixture_update_builds_weighted_mixture_of_all_rounds(shares, recursion):
-    """h_1 … h_4 are recorded in each round; the mixture of them is computed by hand."""
+    """h_1 … h_4 are recorded in each round; their mixture is computed by hand."""
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
     learner = Learner(policy, MixtureUpdate(shares, 0.25, steps=20))
     oracle = ZeroOneOracle(TinyExpert(), Discrete(3))
@@ -89,7 +89,7 @@ def test_mixture_update_builds_weighted_mixture_of_all_rounds(shares, recursion)
     ids=["SEARN", "SMILe"],
 )
 def test_mixture_update_learns_expert_policy_on_tiny_mdp(shares, loss, oracle):
-    """The expert's return is −1.375, and optimal; the uniform policy's is −3.73."""
+    """The expert is optimal with a return of −1.375; the uniform policy's return is −3.73."""
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
     learner = Learner(policy, MixtureUpdate(shares, 0.2, learning_rate=0.3, steps=60))
     loop = aggrevated(

@@ -85,7 +85,7 @@ def test_regular_update_with_constant_schedule_equals_fixed_rate():
 
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
 def test_regular_update_resumes_inside_schedule_with_identical_bits(optimizer):
-    """Nothing of the schedule is in the state: n comes with the trajectories."""
+    """The state of the update does not hold the schedule: the trajectories hold n."""
 
     def steps(update, policy, iterations):
         return [update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS) for n in iterations]
@@ -125,7 +125,7 @@ def test_regular_update_halves_step_beyond_max_kl():
 
 
 def test_regular_update_recovers_from_one_huge_cost():
-    """Adam squares the gradient: 1e30 becomes an infinite second moment, and every later step is 0 / ∞."""
+    """Adam squares the gradient: 1e30 gives an infinite second moment, and every later step would be 0 / ∞."""
     policy = small_policy()
     update = RegularUpdate(0.01)
     update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES, scale=1e30))
@@ -158,7 +158,7 @@ def test_regular_update_measured_kl_approaches_target_from_any_rate(optimizer, r
 
 
 def test_regular_update_rate_factor_at_most_doubles_per_step():
-    """Plain descent at 1e-6 is a thousand times too slow: the rate doubles with each step until it is not."""
+    """Gradient descent at 1e-6 is a thousand times too slow: the rate doubles with each step until it is not."""
     policy = small_policy()
     update = RegularUpdate(1e-6, torch.optim.SGD, target_kl=0.01)
     factors = []

@@ -16,7 +16,7 @@ from helpers.tiny_mdp import flat, random_trajectories
 
 @pytest.fixture
 def policy():
-    """Two actions, three inputs, uniform: θ is W [2, 3], then b [2]."""
+    """A uniform policy with two actions and three inputs: θ is W [2, 3], then b [2]."""
     policy = FeedForwardPolicy(3, CategoricalHead(2), hidden=()).double()
     with torch.no_grad():
         for parameter in policy.parameters():
@@ -68,7 +68,7 @@ def test_safe_step_never_leaves_non_finite_weights(policy, bad, max_kl):
 
 
 def test_safe_step_averages_kl_over_live_steps(policy):
-    """Only W moves: o = 0 where no step was taken, and there the KL would be 0 and dilute the mean."""
+    """Only W moves: o = 0 at padded steps, where a KL of 0 would lower the mean."""
     displacement = torch.tensor([1.0, 0, 0, -1.0, 0, 0, 0, 0], dtype=torch.float64)
     kl, _ = take_safe_step(policy, TRAJECTORIES, displacement, max_kl=math.inf)
     x = TRAJECTORIES.observations[TRAJECTORIES.mask][:, 0]

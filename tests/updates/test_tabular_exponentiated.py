@@ -1,4 +1,4 @@
-"""Eq. 7 against a minimizer of Eq. 6, against all 2^D leaf weights of the tree, and inside Algorithm 1."""
+"""Eq. 7 against a minimizer of Eq. 6, against all 2^D leaf weights of the tree, and in Algorithm 1."""
 
 from dataclasses import replace
 from itertools import islice
@@ -30,7 +30,7 @@ STRICT = {"over": "raise", "invalid": "raise", "divide": "raise"}
 
 
 def minimize_equation_6(policy, q, eta):
-    """argmin over distributions of ⟨Q̃, π⟩ + KL(π ‖ π_n)/η (Eq. 6), by L-BFGS."""
+    """Return argmin over distributions of ⟨Q̃, π⟩ + KL(π ‖ π_n)/η (Eq. 6), by L-BFGS."""
     old = torch.from_numpy(policy)
     q = torch.from_numpy(q)
     logits = torch.zeros_like(q, requires_grad=True)
@@ -100,18 +100,18 @@ def test_exponentiated_step_does_not_overflow_with_huge_costs(size):
 
 
 def update_all_leaf_weights(odds, path, q_taken, q_other, eta):
-    """The log-odds of going right at every node, from the weights of all 2^D leaves, each updated on its own."""
+    """Return the log-odds of going right at every node, from separate updates of the weights of all 2^D leaves."""
     depth = len(path)
-    leaves = np.array(list(np.ndindex((2,) * depth)))  # [2^D, D]: each leaf's actions
+    leaves = np.array(list(np.ndindex((2,) * depth)))  # [2^D, D]: actions of each leaf
     weight = np.ones(len(leaves))
     loss = np.zeros(len(leaves))
     for j, actions in enumerate(leaves):
-        node = here = 0  # where the leaf's own path is, and where the path of the episode is
+        node = here = 0  # the node on the leaf's path, and the one on the episode's path
         for level in range(depth):
             right = 1 / (1 + np.exp(-odds[node]))
             weight[j] *= right if actions[level] else 1 - right
             taken = 1 / (1 + np.exp(-odds[here])) if path[level] else 1 - 1 / (1 + np.exp(-odds[here]))
-            if node != here:  # off its own path it does as π_n does
+            if node != here:  # off its path the leaf acts as π_n
                 loss[j] += taken * q_taken[level] + (1 - taken) * q_other[level]
             else:
                 loss[j] += q_taken[level] if actions[level] == path[level] else q_other[level]
@@ -182,7 +182,7 @@ def small_mdp():
 
 
 def small_tree():
-    """Depth 3, a leaf for each path; the way ends in the last layer, and costs are paid there."""
+    """Tree of depth 3 with a leaf for each path; the path ends in the last layer, where costs are paid."""
     nodes = 2**4 - 1
     horizon = 4
     p = np.zeros((nodes, 2, nodes))
@@ -196,7 +196,7 @@ def small_tree():
 
 @pytest.mark.parametrize("make", [small_mdp, small_tree])
 def test_algorithm_1_with_exponentiated_update_follows_closed_form(make):
-    """Each visited (t, s) moves by exp(−η Q*), the others stay."""
+    """Each visited (t, s) moves by exp(−η Q*); all others stay."""
     mdp = make()
     eta = 0.8
     seen = []
@@ -247,7 +247,7 @@ def test_algorithm_1_with_exponentiated_update_learns_optimal_policy():
 
 
 def test_exponentiated_update_weights_visits_and_ignores_padded_steps():
-    """Two visits of state 0 that cost (1, 0, 0) and (0, 0, 5), the first counting 3-fold; one after the end."""
+    """Two visits of state 0 with costs (1, 0, 0) and (0, 0, 5), the first with weight 3; one step after the end."""
     policy = linear_policy()
     before = policy.network[0].weight.detach().numpy().copy()
     bias = policy.network[0].bias.detach().clone()

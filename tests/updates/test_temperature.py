@@ -1,4 +1,4 @@
-"""The temperature schedule: small costs of the target that add up over an episode."""
+"""The temperature schedule: small costs of the projection target that add up over an episode."""
 
 import numpy as np
 import pytest
@@ -35,14 +35,14 @@ def one_episode(costs):
 
 
 def costs_of_a_long_episode(steps=100):
-    """One mistake that costs 100, and many that hardly cost anything."""
+    """Return costs of one mistake of 100 and many mistakes that cost little."""
     costs = np.tile([0.0, 0.1, 1.0], (steps, 1))
     costs[0] = [0.0, 100.0, 100.0]
     return costs
 
 
 def test_expected_cost_per_episode_matches_hand_computed_sum():
-    """Two steps, π = (1/2, 1/4, 1/4): 1/4 · 4 + 1/4 · 8 and 1/2 · 2, the second counting twice."""
+    """Two steps, π = (1/2, 1/4, 1/4): 1/4 · 4 + 1/4 · 8 and 1/2 · 2, the second with weight 2."""
     pi = torch.tensor([[[0.5, 0.25, 0.25]] * 2])
     cost = torch.tensor([[[0.0, 4.0, 8.0], [2.0, 0.0, 0.0]]])
     assert (
@@ -86,7 +86,7 @@ def test_temperature_schedule_keeps_tau_of_cheap_target_or_when_disabled():
 
 
 def test_temperature_schedule_stops_at_min_factor():
-    """Where all actions cost almost the same, no τ is low enough."""
+    """All actions cost almost the same, so no τ is low enough."""
     schedule = TemperatureSchedule(1e-12)
     assert (
         schedule.compute_temperature(0.07, make_policy(), one_episode([[0.0, 1e-3, 1.0]] * 50))

@@ -1,4 +1,4 @@
-"""The reader in the package: small, with a card, and as good as its card says."""
+"""The builtin reader: small, with a card, and as accurate as the card states."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_builtin_reader_is_small_and_has_metadata(reader):
 
 
 def test_builtin_reader_reads_unseen_pages(reader):
-    """A hundred pages have a standard error of about .015: four of them below what 500 pages showed."""
+    """The standard error of a hundred pages is about .015: the bound is four of them below the value of 500 pages."""
     with single_thread():
         found = evaluate_reader(reader.policy, generate_pages(100, seed=424_242))
     assert found["uas_micro"] > 0.85 and found["names"] > 0.88 and found["calibration_error"] < 0.06

@@ -1,4 +1,4 @@
-"""How sure a policy is: the identity that it rests on, and bins that are counted by hand."""
+"""Calibration of a policy: the identity that it rests on, and bins that are counted by hand."""
 
 import numpy as np
 import pytest
@@ -29,23 +29,23 @@ def make_policy_and_parser(seed=0):
 
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 def test_parse_loss_is_the_sum_of_transition_advantages(system):
-    """Σ_t A*(s_t, a_t) = loss − V*(s_0), for parses at random; V*(s_0) is 0, as every projective tree can be built."""
+    """Σ_t A*(s_t, a_t) = loss − V*(s_0) for random parses; V*(s_0) = 0, since every projective tree can be built."""
     parser = Parser(PAGES, np.arange(40), in_order=True, system=system)
     generator = np.random.default_rng(0)
     state = parser.start(np.arange(40))
     lost = np.zeros(40)
     loss = np.zeros(40)
-    lanes = np.arange(40)
+    live = np.arange(40)
     assert not np.where(parser.action_mask(state), parser.expert.q(state), np.inf).min(axis=1).any()
-    while len(lanes):
+    while len(live):
         legal = parser.action_mask(state)
         q = np.where(legal, parser.expert.q(state), np.inf)
         action = np.where(legal, generator.random(legal.shape), -1).argmax(axis=1)
-        lost[lanes] += q[np.arange(len(lanes)), action] - q.min(axis=1)
+        lost[live] += q[np.arange(len(live)), action] - q.min(axis=1)
         state, cost, done = parser.step(state, action)
-        loss[lanes] += cost
+        loss[live] += cost
         state = state[~done]
-        lanes = lanes[~done]
+        live = live[~done]
     np.testing.assert_array_equal(lost, loss)
     assert loss.sum() > 40
 
@@ -57,13 +57,13 @@ def test_choice_log_has_losses_and_arc_correctness():
     _, lost = choices.losses
     np.testing.assert_array_equal(lost, -found.returns)
     sure, right = choices.arcs
-    headless = -found.returns.sum() - (~right).sum()  # what has no head is lost, too, and no arc
+    headless = -found.returns.sum() - (~right).sum()  # a missing head costs 1 and has no arc
     assert len(sure) == len(right) and headless >= 0 and ((sure > 0) & (sure < 1)).all()
     assert len(right) + headless == (PAGES.gold != NO_SYMBOL).sum()
 
 
 def test_calibrate_policy_matches_expected_loss_to_loss():
-    """In sums, as generalised linear models do; a policy at random is far too sure before."""
+    """The sums are equal, as in generalized linear models; the untrained policy is overconfident before."""
     policy, parser = make_policy_and_parser(seed=1)
     found = parse_greedily(policy, parser)
     before = measure_calibration(policy, parser, found)
@@ -78,8 +78,8 @@ def test_calibrate_policy_matches_expected_loss_to_loss():
 def test_calibrating_evaluator_calibrates_and_returns_uas():
     policy, parser = make_policy_and_parser()
     plain = MicroUasEvaluator(parser)(policy)
-    told = CalibratingEvaluator(parser)(policy)
-    assert told.value == pytest.approx(plain.value) and told.steps == plain.steps
+    calibrated = CalibratingEvaluator(parser)(policy)
+    assert calibrated.value == pytest.approx(plain.value) and calibrated.steps == plain.steps
     assert policy.costs.correction.tolist() != [[1.0, 0.0], [1.0, 0.0]]
 
 

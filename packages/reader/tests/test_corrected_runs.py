@@ -1,4 +1,4 @@
-"""Runs on corrected pages: what was misread is read right, by whatever takes a run, and all else stays as it was."""
+"""Runs on corrected pages: misread pages are read right afterwards, with any way to use the run; all else stays."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ BOLD = {"iterations": 40, "validate_every": 20, "trajectories": 12, "learning_ra
 
 @pytest.fixture(scope="module", autouse=True)
 def use_few_pages() -> Iterator[None]:
-    """Few pages beside those that matter here."""
+    """Use few pages besides the corrected ones."""
     with pytest.MonkeyPatch.context() as patch:
         for name, count in (("BESIDE", 30), ("CHOSEN_ON", 8), ("REPORTED", 8), ("OWN", 20), ("OWN_CHOSEN_ON", 4)):
             patch.setattr(corrected_pages_problem, name, count)
@@ -35,14 +35,14 @@ def use_few_pages() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def page() -> Page:
-    """1337≥-sinζ: the builtin reader puts `-` and `sin` elsewhere, and has never heard of a ζ."""
+    """Return 1337≥-sinζ: the builtin reader misplaces `-` and `sin` and has no class ζ."""
     page = generate_page(18, 5, structures=False)
     return replace(page, symbols=(*page.symbols[:-1], "ζ"))
 
 
 @pytest.fixture(scope="module")
 def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """It alone, corrected, in a folder."""
+    """A folder with only this page, corrected."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "page.inkml").write_bytes(to_inkml(page))
     return folder
@@ -50,7 +50,7 @@ def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trained_run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run that learned it, in larger steps than usual as they are so few."""
+    """A run that learned the page, with large steps as there are few."""
     return create_and_run(
         tmp_path_factory.mktemp("runs") / "run", resolve_config("reader", corrected_pages=str(folder), **BOLD)
     )[0]
@@ -70,12 +70,14 @@ def test_corrected_run_reads_the_corrected_page_right(
 
 
 def test_corrected_run_result_has_scores_before_and_after(trained_run: Run) -> None:
-    told = fit_run(trained_run).more
-    assert told["before_corrected_uas"] < told["corrected_uas"] == 1.0 and told["corrected_sets"] == 1
-    assert told["before_corrected_names"] == 7 / 8 and told["corrected_names"] == 1.0
-    assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["pages"] == 8
+    metrics = fit_run(trained_run).more
+    assert metrics["before_corrected_uas"] < metrics["corrected_uas"] == 1.0 and metrics["corrected_sets"] == 1
+    assert metrics["before_corrected_names"] == 7 / 8 and metrics["corrected_names"] == 1.0
+    assert metrics["test_return"] <= min(metrics["uas_micro"], metrics["names"]) and metrics["pages"] == 8
     assert {"corrected_uas", "corrected_names", "test_uas", "test_names"} <= {*trained_run.metrics()[-1].more}
-    assert evaluate_run(trained_run, ReaderEvaluationSettings()).more["uas_micro"] == pytest.approx(told["uas_micro"])
+    assert evaluate_run(trained_run, ReaderEvaluationSettings()).more["uas_micro"] == pytest.approx(
+        metrics["uas_micro"]
+    )
 
 
 def test_evaluate_run_on_corrected_run_repeats_its_result(trained_run: Run) -> None:

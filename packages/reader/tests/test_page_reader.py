@@ -1,4 +1,4 @@
-"""A reader: pages in, readings out; one file, which says what it is."""
+"""Page readers: pages in, readings out, and a file with metadata."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ PAGES = [write_page([line], writer, 0) for writer, line in enumerate(["x=3", "10
 
 @pytest.fixture(scope="module")
 def reader():
-    """One that has learned nothing."""
+    """An untrained reader."""
     policy = ReadingPolicy(fit_projection(PAGES), SYSTEMS["arc-eager"], hidden=16, embedding=12, seed=3)
     policy.readout.weight.data *= 30
     policy.metadata = {"made": "by a test"}
@@ -95,8 +95,8 @@ def test_loaded_reader_load_rejects_invalid_files(reader, tmp_path):
         "gaps between": (weights | {"names": weights["names"].roll(1, 0)}, facts),
         "can load": (weights | {"names": torch.full_like(weights["names"], 255)}, facts),
     }
-    for words, (some, said) in broken.items():
-        storage.save_checksummed(path, some, said)
+    for words, (tensors, metadata) in broken.items():
+        storage.save_checksummed(path, tensors, metadata)
         with pytest.raises(DataError, match=words):
             LoadedReader.load(path)
 

@@ -1,4 +1,4 @@
-"""Pages read by a policy of the task algebra: frames of the parse, heads and the lines that are printed of them."""
+"""Pages read by a policy of the task algebra: frames of the parse, heads and printed lines."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_frames_of_a_page_show_the_parse_step_by_step(tmp_path: Path) -> None:
 def test_read_attaches_symbols_without_head_to_the_first_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a policy that only shifts."""
+    """The policy only shifts."""
     config = make_tiny_config()
     policy = build_algorithm_inputs(config).learner.policy
     with torch.no_grad():

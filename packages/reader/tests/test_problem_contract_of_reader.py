@@ -1,4 +1,4 @@
-"""Problems of the page reader, held to the contract of all problems."""
+"""The contract of problems for the page reader."""
 
 import pytest
 
@@ -20,4 +20,4 @@ def test_tasks_of_the_distribution_are_installed() -> None:
 
 
 class TestReaderProblems(ProblemContract):
-    """The contract, for every task of this distribution."""
+    """Contract of problems for every task of this distribution."""

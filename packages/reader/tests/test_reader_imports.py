@@ -1,4 +1,4 @@
-"""The modules of the reader are layers: none imports, anywhere, what imports it."""
+"""The modules of the reader are layers: no module imports a module that imports it."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -23,7 +23,7 @@ def test_reader_packages_are_in_no_import_cycle() -> None:
     for path in ROOT.rglob("*.py"):
         own = path.relative_to(ROOT).parts[0].removesuffix(".py")
         needs.setdefault(own, set()).update(find_imported(ast.parse(path.read_text())) - {own})
-    order = list(TopologicalSorter(needs).static_order())  # raises where there is a cycle
+    order = list(TopologicalSorter(needs).static_order())  # raises on a cycle
     assert {"pages", "pictures", "learners", "web"} <= set(order)
     assert not needs["pages"] and not needs["learners"] and not needs["__init__"]
     assert needs["pictures"] == {"pages"}

@@ -1,4 +1,4 @@
-"""Runs of the reader's task: generated pages, real ink beside them, and what is measured of it."""
+"""Runs of the reader's task: generated pages, optional real ink, and the measurements on both."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ SHORT = {"iterations": 2, "validate_every": 1, "trajectories": 3, "checkpoint_ev
 
 @pytest.fixture(scope="module")
 def reader_run(tmp_path_factory):
-    """A run that has ended, on generated pages alone."""
+    """A finished run on generated pages alone."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve_config("reader", **TINY, **SHORT))
     fit_run(run)
     return run

@@ -1,4 +1,4 @@
-"""Pages that a reader learns from: what is validated on is not learned from."""
+"""Splits of pages for a reader: validation pages are not training pages."""
 
 from aggrevated.parsing.splits import load_crohme_split
 from aggrevated_reader import splits
@@ -6,7 +6,7 @@ from helpers.handwriting import crohme_like
 
 
 def test_load_reader_split_never_trains_on_validation_strings(tmp_path, monkeypatch):
-    """Also where a generated page for validation happens to be one of the real expressions."""
+    """Also where a generated validation page equals one of the real expressions."""
     crohme_like(tmp_path)
     ink = load_crohme_split(tmp_path, 0, core=False)
     monkeypatch.setattr(splits, "generate_pages", lambda count, seed: ink.train[:2])

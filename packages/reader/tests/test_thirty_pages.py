@@ -1,4 +1,4 @@
-"""Pages as people take them are read right, and none is silently wrong."""
+"""Realistic pages are read right, and none is wrong without a doubt."""
 
 import sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""From trees to expressions, against strings that were written by hand."""
+"""Transcripts of trees, against strings that were written by hand."""
 
 import numpy as np
 import pytest
@@ -79,8 +79,8 @@ def test_transcript_of_a_wrong_tree_has_all_symbols():
         labels = list(generator.choice(list("ab1+-=()―√"), n))
         boxes = np.array([box(*generator.uniform(0, 6, 2), *generator.uniform(0.1, 2, 2)) for _ in range(n)])
         found = Transcript(labels, generator.integers(0, n + 1, n), boxes)
-        kept = [symbol for symbol in found.text.replace("\n", "") if symbol in "ab1=+"]
-        assert sorted(kept) == sorted(label for label in labels if label in "ab1=+")
+        transcribed = [symbol for symbol in found.text.replace("\n", "") if symbol in "ab1=+"]
+        assert sorted(transcribed) == sorted(label for label in labels if label in "ab1=+")
         assert len(found.line_numbers) == n
 
 

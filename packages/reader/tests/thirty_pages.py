@@ -1,8 +1,8 @@
-"""Thirty pages as people take them, from other material than the generator's, and how many of them are read right.
+"""Thirty pages from other material than the generator's, and how many of them are read right.
 
-`python packages/reader/tests/thirty_pages.py FOLDER` writes the pictures there and prints a line for each; the test
-beside it counts. Symbols are glyphs of matplotlib's fonts, or strokes given here; where each stands is known from how
-it was drawn, whatever was then done to the picture.
+`python packages/reader/tests/thirty_pages.py FOLDER` writes the pictures to FOLDER and prints one line for each;
+test_thirty_pages.py counts them. Symbols are glyphs of matplotlib's fonts, or strokes defined here. Their positions are
+known from the drawing, through all later transformations of the picture.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from aggrevated_reader.pictures.segmentation import segment_page
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 MARGIN = 90  # pixels around the ink
-SCALE = 8  # pixels for a point of matplotlib's
+SCALE = 8  # pixels per point of matplotlib
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, and where its symbols are in reading order; None, if it shows no algebra."""
+    """A picture and the positions of its symbols in reading order, or None if it shows no algebra."""
 
     image: Image.Image
     middles: np.ndarray | None  # [n, 2] pixels
-    size: float  # pixels that a symbol is large
+    size: float  # size of a symbol in pixels
     ending: str = "png"
     options: tuple[tuple[str, int], ...] = ()
 
@@ -61,7 +61,7 @@ class Under:
 
 
 class Pen:
-    """Draws glyph by glyph, and remembers where each is."""
+    """Draws glyph by glyph and records their positions."""
 
     def __init__(self, font: str = "DejaVuSans.ttf", size: int = 64) -> None:
         self.font = font
@@ -74,7 +74,7 @@ class Pen:
         return ImageFont.truetype(str(FONTS / self.font), round(size))
 
     def row(self, row: tuple | str, x: float, y: float, size: float) -> float:
-        """Draw the row with its baseline at y; returns where it ends."""
+        """Draw the row with its baseline at y; return where it ends."""
         for item in row:
             if isinstance(item, Up):
                 x = self.row(item.row, x + 0.04 * size, y - 0.45 * size, 0.62 * size) + 0.1 * size
@@ -142,20 +142,20 @@ def draw_columns(one: tuple[str, ...], two: tuple[str, ...]) -> Picture:
 
 
 def typeset(formula: str, fontset: str, bar: int) -> Picture:
-    """A formula as matplotlib sets it; the bar of its fraction, if it has one, is the symbol number `bar`."""
+    """Return a formula as matplotlib typesets it; `bar` is the index of the fraction bar among the symbols."""
     with matplotlib.rc_context({"mathtext.fontset": fontset}):
         drawn = MathTextParser("agg").parse(f"${formula}$", dpi=72 * SCALE)
-        placed = MathTextParser("path").parse(f"${formula}$", dpi=72)
+        layout = MathTextParser("path").parse(f"${formula}$", dpi=72)
     ink = 255 - np.asarray(drawn.image)
     image = Image.fromarray(np.pad(ink.astype(np.uint8), MARGIN, constant_values=255))
     base = len(ink) - drawn.depth + MARGIN  # the baseline
-    middles = [(x + 0.28 * size, y + 0.25 * size) for _, size, *_, x, y in placed.glyphs]
-    for x, y, wide, high in placed.rects:
+    middles = [(x + 0.28 * size, y + 0.25 * size) for _, size, *_, x, y in layout.glyphs]
+    for x, y, wide, high in layout.rects:
         middles.insert(bar, (x + wide / 2, y + high / 2))
     return Picture(image, np.array(middles) * (SCALE, -SCALE) + (MARGIN, base), 7.0 * SCALE)
 
 
-STROKES = {  # on a square of 4 by 6, y downwards
+STROKES = {  # on a grid of 4 by 6, y downwards
     "0": "1,0 0,2 0,4 1,6 3,6 4,4 4,2 3,0 1,0", "1": "1,1 2,0 2,6", "2": "0,1 1,0 3,0 4,1 4,2 0,6 4,6",
     "3": "0,0 4,0 2,2 4,4 3,6 1,6 0,5", "4": "3,0 0,4 4,4|3,2 3,6", "5": "4,0 1,0 0,3 3,3 4,4 3,6 0,6",
     "7": "0,0 4,0 1,6", "8": "2,3 0,1 2,0 4,1 2,3 0,5 2,6 4,5 2,3", "x": "0,2 4,6|4,2 0,6", "y": "0,2 2,4|4,2 1,8",
@@ -165,7 +165,7 @@ STROKES = {  # on a square of 4 by 6, y downwards
 
 
 def draw_strokes(rows: tuple[str, ...], pen: float, size: float = 60.0) -> Picture:
-    """Rows of strokes drawn with a pen so many pixels wide, antialiased."""
+    """Draw rows of antialiased strokes with a pen that is `pen` pixels wide."""
     fine = 4
     unit = size / 6
     width = int(max(map(len, rows)) * size * 1.05) + 2 * MARGIN
@@ -190,17 +190,17 @@ def draw_strokes(rows: tuple[str, ...], pen: float, size: float = 60.0) -> Pictu
     return Picture(image.reduce(fine), np.array(middles), size)
 
 
-# What happens to pictures.
+# Transformations of pictures.
 
 
 def change_shades(picture: Picture, change: Callable[[np.ndarray], np.ndarray]) -> Picture:
-    """With its shades, float [height, width], changed."""
+    """Return the picture with changed shades, float [height, width]."""
     level = np.clip(change(np.asarray(picture.image, float)), 0, 255).astype(np.uint8)
     return Picture(Image.fromarray(level), picture.middles, picture.size, picture.ending, picture.options)
 
 
 def draw_under_ink(picture: Picture, drawing: Callable[[ImageDraw.ImageDraw, int, int], None]) -> Picture:
-    """With lines below the ink: where both are, it is as dark as the darker."""
+    """Draw lines below the ink: where both are, the darker one counts."""
     paper = Image.new("L", picture.image.size, 255)
     drawing(ImageDraw.Draw(paper), *picture.image.size)
     return change_shades(picture, lambda level: np.minimum(level, np.asarray(paper, float)))
@@ -228,7 +228,7 @@ def rotate(picture: Picture, degrees: float) -> Picture:
 
 
 def put_on_table(picture: Picture, corners: list[tuple[float, float]], table: int) -> Picture:
-    """The sheet with its corners there (clockwise from the top left), on a table of wood."""
+    """Put the sheet with these corners (clockwise from the top left) on a wooden table."""
     size = (1400, 900)
     (width, height) = picture.image.size
     rows = []
@@ -323,7 +323,7 @@ def draw_text_page() -> Picture:
 
 
 def draw_clouds() -> Picture:
-    """A photograph of clouds."""
+    """Return a photograph of clouds."""
     clouds = np.random.default_rng(7).normal(0, 1, (300, 400))
     soft = sum(ndimage.gaussian_filter(clouds, s) * s for s in (2, 5, 12, 30))
     level = 128 + 50 * soft / soft.std()
@@ -380,32 +380,34 @@ PAGES: dict[str, Callable[[], Picture]] = {
 
 
 def judge_page(picture: Picture, folder: Path, name: str) -> tuple[str, str]:
-    """("right", "wrong", "doubted" or "refused", what was said) of one page."""
+    """Return ("right", "wrong", "doubted" or "refused", message) of one page."""
     path = folder / f"{name.replace(' ', '-').replace('/', '')}.{picture.ending}"
     picture.image.save(path, **dict(picture.options), **({"compress_level": 1} if picture.ending == "png" else {}))
     try:
         seen = segment_page(path)
     except DataError as error:
         return ("right" if picture.middles is None else "refused"), str(error).split(": ", 1)[1]
-    said = "; ".join(seen.doubts)
+    message = "; ".join(seen.doubts)
     boxes = seen.page.boxes
     middles = seen.map_to_picture((boxes[:, :2] + boxes[:, 2:]) / 2)
     if picture.middles is None:
-        return ("right" if said else "wrong"), said
+        return ("right" if message else "wrong"), message
     near = len(middles) == len(picture.middles) and bool(
         (np.hypot(*(middles - picture.middles).T) < 0.45 * picture.size).all()
     )
-    return ("right" if near else "doubted" if said else "wrong"), f"{len(middles)} of {len(picture.middles)} {said}"
+    return (
+        "right" if near else "doubted" if message else "wrong"
+    ), f"{len(middles)} of {len(picture.middles)} {message}"
 
 
 def main(folder: Path) -> dict[str, str]:
-    """What became of each page."""
+    """Judge every page and return the outcomes by name."""
     answers = {}
     for name, make in PAGES.items():
         picture = make()
         began = time.process_time()
-        answers[name], said = judge_page(picture, folder, name)
-        print(f"{answers[name]:8} {time.process_time() - began:5.2f} s  {name}: {said}")
+        answers[name], message = judge_page(picture, folder, name)
+        print(f"{answers[name]:8} {time.process_time() - began:5.2f} s  {name}: {message}")
     return answers
 
 

@@ -20,7 +20,7 @@ from helpers.handwriting import inkml
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of algebra that has ended."""
+    """A finished run of algebra."""
     return create_trained_run(tmp_path_factory.mktemp("runs") / "algebra")
 
 
@@ -32,12 +32,12 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 @pytest.fixture(scope="module")
 def cartpole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of another world, not begun."""
+    """A run of another task, not started."""
     return Run.create(tmp_path_factory.mktemp("runs") / "cartpole", resolve_config("cartpole", "aggrevated")).folder
 
 
 def draw_picture(lines: list[str], path: Path) -> Path:
-    """A page in a generated hand, as a scan."""
+    """Draw a page in a generated hand, as a scan."""
     page = write_page(lines, writer=3, seed=1)
     width, height = (2 * page.boxes[:, 2:].max(axis=0) + 150).astype(int).tolist()
     picture = Image.new("L", (width, height), 255)
@@ -52,7 +52,7 @@ def list_heads(found: JsonDict) -> list[int]:
 
 
 def test_parse_command_reads_a_picture_with_a_run_of_algebra(run: Path, command: CommandRunner, tmp_path: Path) -> None:
-    """It knows neither names nor how sure it is, and says nothing of these."""
+    """A run of algebra has neither labels nor confidences, and the output does not mention them."""
     draw_picture(["x=3+a", "a=2"], tmp_path / "page.png")
     found = json.loads(command.stdout("parse", "page.png", "--policy", run, "--json"))
     assert len(found["symbols"]) == 8 and {symbol["label"] for symbol in found["symbols"]} == {"?"}
@@ -113,10 +113,10 @@ def test_parse_command_reads_folders_and_counts_unreadable_files(
     assert caught.value.code == 65
 
 
-def test_parse_command_warns_of_pictures_that_are_no_algebra(
+def test_parse_command_warns_of_pictures_without_algebra(
     command: CommandRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lines of scribble, as close as those of a text."""
+    """Lines of scribble, as close together as those of a text."""
     generator = np.random.default_rng(0)
     picture = Image.new("L", (900, 700), 255)
     draw = ImageDraw.Draw(picture)

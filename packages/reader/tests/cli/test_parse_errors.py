@@ -1,4 +1,4 @@
-"""What the command parse refuses."""
+"""Errors of the command parse."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every option of the reader's commands and task, with values that cannot be: a sentence, no traceback."""
+"""Every option of the reader's commands and task with invalid values: one sentence, no traceback."""
 
 from functools import cache
 from pathlib import Path
@@ -23,12 +23,12 @@ from helpers.command_options import (
 )
 
 COMMANDS = {"parse": ("parse", "PAGE", "--policy", "RUN"), "draw": ("draw",)}
-FRAMES = [(np.zeros(3, int), [1], 2, "shift")]  # of a parse of the page
+FRAMES = [(np.zeros(3, int), [1], 2, "shift")]  # frames of a parse of the page
 
 
 @cache
 def list_options() -> list[Option]:
-    """Return the options of all commands, and those of the task reader that no task of the library has."""
+    """Return the options of all commands, and those of the task reader that no library task has."""
     seen: set[tuple[type, str]] = set()
     list(iter_setting_options(map(find_task, list_builtin_tasks()), seen))
     commands = [
@@ -44,13 +44,13 @@ OPTION_FLAGS = {option.name for option in list_options()}
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A run of a parser that has ended, by the word for it."""
+    """Folders by name; one is a finished run of a parser."""
     return {"RUN": str(create_trained_run(tmp_path_factory.mktemp("runs")))}
 
 
 @pytest.fixture
 def without_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with a loop, a folder, a file and a picture in it, where all that takes long is left out."""
+    """A folder with a loop, a folder, a file and a picture; slow work is replaced."""
     leave_out_work(tmp_path, monkeypatch)
     monkeypatch.setattr(server, "serve", exit_done)
     monkeypatch.setattr(pages_report, "list_frames", lambda policy, parser: FRAMES)

@@ -1,4 +1,4 @@
-"""The update that goes only a part of the way: known answers, with an inner update that adds one to all weights."""
+"""The anchored update: known results with an inner update that adds one to all weights."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from aggrevated_reader.learners.anchored_update import AnchoredSettings, Anchore
 
 
 class PlusOne:
-    """It goes from where the policy is to all weights plus one, and remembers how often."""
+    """Update that adds one to all weights of the policy and counts its calls."""
 
     def __init__(self) -> None:
         self.seen: list[float] = []
@@ -58,13 +58,13 @@ def test_anchored_update_resumes_bit_identically() -> None:
     update = AnchoredUpdate(inner, 0.25)
     policy = make_zero_layer()
     apply_updates(update, policy, 2)
-    kept = update.state()
+    saved = update.state()
     weights = get_weights(policy)
     expected = apply_updates(update, policy, 1)
     other: Any = PlusOne()
     again = AnchoredUpdate(other, 0.25)
     fresh = make_zero_layer()
-    again.restore(kept)
+    again.restore(saved)
     with torch.no_grad():
         for own, part in zip(fresh.parameters(), (weights[:6].view(2, 3), weights[6:]), strict=True):
             own.copy_(part)

@@ -1,4 +1,4 @@
-"""Expected costs: what is learned is an expectation, and what is corrected is calibrated."""
+"""Expected costs: the loss learns an expectation, and the calibration corrects it."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from aggrevated_reader.learners.expected_cost import (
 
 
 def test_expected_costs_loss_is_minimal_at_the_means():
-    """A state in which an action costs 0, 0, 1 and 3, and the other makes an arc that is wrong once in four times."""
+    """A state in which one action costs 0, 0, 1 and 3, and the other makes a wrong arc in one of four times."""
     torch.manual_seed(0)
     head = ExpectedCosts(2, 2, width=8)
     state = torch.ones(4, 2)
@@ -40,7 +40,7 @@ def test_expected_costs_loss_ignores_unknown_actions():
 
 
 @pytest.mark.parametrize(("family", "draw"), [(compute_poisson_moments, "poisson"), (compute_bernoulli_moments, "yes")])
-def test_fitted_recovers_slope_and_intercept(family, draw):
+def test_fit_calibration_recovers_slope_and_intercept(family, draw):
     generator = np.random.default_rng(0)
     x = generator.normal(-1.0, 1.5, 20_000)
     mean, _ = family(0.6 * x + 0.4)
@@ -48,14 +48,14 @@ def test_fitted_recovers_slope_and_intercept(family, draw):
     assert fit_calibration(x, y.astype(float), family) == pytest.approx([0.6, 0.4], abs=0.05)
 
 
-def test_fitted_without_examples_is_the_identity():
+def test_fit_calibration_without_examples_is_the_identity():
     assert fit_calibration(np.zeros(0), np.zeros(0), compute_bernoulli_moments) == [1.0, 0.0]
 
 
 def test_expected_costs_calibrate_arc_errors_to_their_frequency():
     generator = np.random.default_rng(1)
     head = ExpectedCosts(2, 2)
-    logits = generator.normal(-3.0, 2.0, 20_000)  # too sure: the truth is half as far out
+    logits = generator.normal(-3.0, 2.0, 20_000)  # overconfident: the true logits are half as large
     wrong = (generator.random(len(logits)) < 1 / (1 + np.exp(-logits / 2))).astype(float)
     none = np.full(100, NO_ARC_TARGET)
     raw = ExpectedCostEstimates(np.zeros(20_100), np.concatenate([logits, np.zeros(100)]), np.zeros(0), np.zeros(0))

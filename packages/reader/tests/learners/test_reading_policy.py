@@ -1,4 +1,4 @@
-"""A policy that reads: what it learns along, what it says, and that nothing else changes by it."""
+"""The reading policy: its auxiliary losses, its output, and that parsing does not change with them."""
 
 from copy import deepcopy
 
@@ -43,13 +43,13 @@ def make_reading_policy(answers=True, **settings):
 
 
 def roll_in_with_costs(policy, n=1):
-    """(parses by the policy, A* of every action)."""
+    """Return parses by the policy, and A* of every action."""
     parses = trajectories(PAGES, policy, n=n)
     return parses, AdvantageOracle(QStarOracle(PARSER.expert))(parses)
 
 
 def test_auxiliary_loss_gradient_agrees_with_finite_differences():
-    """Along the gradient of each weight, where the slope is its length."""
+    """The slope along the gradient of each weight is the length of the gradient."""
     policy = make_reading_policy()
     parses, costs = roll_in_with_costs(policy)
     arrays = [torch.from_numpy(x) for x in (parses.observations, parses.mask, parses.action_mask, costs.values)]
@@ -117,7 +117,7 @@ def test_auxiliary_loss_without_answers_is_zero():
 
 
 def test_auxiliary_loss_does_not_reuse_cache_of_other_observations():
-    """`along` uses what `distribution` saw only of the same observations; a copy of the policy has none of it."""
+    """`along` reuses results of `distribution` for the same observations only; a copy of the policy has none."""
     policy = make_reading_policy()
     one, costs = roll_in_with_costs(policy)
     other, other_costs = roll_in_with_costs(policy, n=2)
@@ -132,12 +132,12 @@ def test_wrong_arcs_are_those_missing_from_the_gold_tree():
     policy = make_reading_policy()
     parses, _ = roll_in_with_costs(policy)
     wrong = policy.compute_wrong_arcs(torch.from_numpy(parses.observations)).numpy()
-    for lane, t in zip(*np.nonzero(parses.mask), strict=True):
-        page, s, _, _, b = parses.observations[lane, t, :5].astype(int)
+    for k, t in zip(*np.nonzero(parses.mask), strict=True):
+        page, s, _, _, b = parses.observations[k, t, :5].astype(int)
         gold = PAGES.gold[page]
-        assert wrong[lane, t, 0] == wrong[lane, t, 3] == NO_ARC_TARGET
-        assert wrong[lane, t, 2] == float(gold[b] != s)
-        assert wrong[lane, t, 1] == (float(gold[s] != b) if s else NO_ARC_TARGET)
+        assert wrong[k, t, 0] == wrong[k, t, 3] == NO_ARC_TARGET
+        assert wrong[k, t, 2] == float(gold[b] != s)
+        assert wrong[k, t, 1] == (float(gold[s] != b) if s else NO_ARC_TARGET)
 
 
 def test_symbol_names_survive_conversion_to_bytes():
@@ -169,7 +169,7 @@ def test_with_pages_reads_packed_features_like_padded_ones():
 
 
 def test_correct_names_calibrates_name_confidence():
-    """Where the logits are far too large, and right in two of three cases, they are made smaller."""
+    """Logits that are far too large, and right in two of three cases, are scaled down."""
     policy = make_reading_policy()
     with torch.no_grad():
         policy.naming_head[2].weight *= 0.0

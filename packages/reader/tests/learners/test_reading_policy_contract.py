@@ -1,4 +1,4 @@
-"""The policy of the page reader, held to the contract of all policies that read pages."""
+"""The contract of parser policies for the policy of the page reader."""
 
 import pytest
 
@@ -13,4 +13,4 @@ def test_parser_policy_contract_covers_every_reader_policy_class():
 
 @pytest.mark.parametrize("kind", ["reading"])
 class TestReadingPolicy(ParserPolicyContract):
-    """The contract, for the policy of the page reader."""
+    """Contract of parser policies for the reading policy."""

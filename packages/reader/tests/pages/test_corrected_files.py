@@ -1,4 +1,4 @@
-"""Corrected pages to learn from: which of a folder are used, what stands beside them, what their symbols are called."""
+"""Corrected pages as training data: which files of a folder are used, the pages added to them, and names of symbols."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,15 +27,15 @@ PAGES = generate_pages(24, 77, structures=False)
 
 @pytest.fixture(autouse=True)
 def use_few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few pages beside those that matter here."""
+    """Use few pages besides the corrected ones."""
     for name, count in (("BESIDE", 20), ("CHOSEN_ON", 6), ("REPORTED", 5), ("OWN", 12), ("OWN_CHOSEN_ON", 8)):
         monkeypatch.setattr(corrected_pages_problem, name, count)
 
 
-def save_pages(folder: Path, pages: list[Page], **kept: bool) -> Path:
+def save_pages(folder: Path, pages: list[Page], **parts: bool) -> Path:
     folder.mkdir(exist_ok=True)
     for page in pages:
-        (folder / f"{page.name}.inkml").write_bytes(to_inkml(page, **kept))
+        (folder / f"{page.name}.inkml").write_bytes(to_inkml(page, **parts))
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Expressions as people write them: all that was asked for is there, and a second derivation gives the same heads."""
+"""Generated expressions: they contain all requested structures, and a second derivation gives the same heads."""
 
 from collections import Counter
 from itertools import pairwise
@@ -29,13 +29,13 @@ def make_lines(number, structures=True):
 
 
 class SecondDerivation:
-    """Heads once more, another way: split a row at its loosest operator, the last one of its rank, and go on inside."""
+    """Second derivation of heads: split a row at its loosest operator, the last of its rank, and recurse."""
 
     def __init__(self):
         self.heads = []
 
     def numbered(self, tokens):
-        """The row as (token, number of its symbol, or its parts with theirs)."""
+        """Return the row as (token, number of its symbol, or its parts with theirs)."""
         row = []
         for token in tokens:
             match token:
@@ -57,7 +57,7 @@ class SecondDerivation:
         self.heads[symbol - 1] = head
 
     def head(self, row):
-        """The head of a row, after all heads inside of it were set."""
+        """Return the head of a row after setting all heads inside of it."""
         for rank in RANKS:
             places = [i for i in find_operators(row) if row[i][0] in rank]
             if places:
@@ -77,7 +77,7 @@ class SecondDerivation:
         return found[-1]
 
     def factors(self, row):
-        """The heads of what stands side by side."""
+        """Set the heads of factors in a row."""
         found = []
         at = 0
         while at < len(row):
@@ -116,7 +116,7 @@ def count_prefix_signs(row):
 
 
 def find_operators(row):
-    """Where binary operators stand, outside of brackets: signs after an operand."""
+    """Return the positions of binary operators outside of brackets: signs after an operand."""
     depth = 0
     operand = False
     found = []

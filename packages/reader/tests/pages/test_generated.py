@@ -1,4 +1,4 @@
-"""Pages by very many hands: deterministic, whole, and with structures where they belong."""
+"""Pages in many generated hands: deterministic, complete, and with the right layout of structures."""
 
 from dataclasses import replace
 
@@ -78,14 +78,14 @@ def test_layout_places_exponents_fractions_and_roots(number):
     (x, two), (y, one) = (
         box_centers(write_by(number, [["x", part]])) for part in (Raised("2"), Raised("1", lowered=True))
     )
-    assert two[1] < x[1] and one[1] > y[1] and two[0] > x[0] and one[0] > y[0]  # y goes downwards
+    assert two[1] < x[1] and one[1] > y[1] and two[0] > x[0] and one[0] > y[0]  # y points downwards
     above, bar, below = write_by(number, [[Fraction("a", "b")]]).boxes
     assert above[3] < below[1] and above[1] < bar[1] and bar[3] < below[3]
     sign, inside = write_by(number, [[Root("5")]]).boxes
     assert sign[0] < inside[0] and sign[1] < inside[1] and sign[2] > (inside[0] + inside[2]) / 2
 
 
-def test_placed_moved_scales_before_it_shifts():
+def test_placed_symbol_transform_scales_before_it_shifts():
     assert Placed(3, 1.0, 2.0, 1.0, 0.5, 4.0).transform(0.5, 10.0, 20.0) == Placed(3, 0.5, 1.0, 10.5, 20.25, 2.0)
 
 
@@ -132,8 +132,8 @@ def test_shape_symbols_joins_and_breaks_strokes_at_the_rates_of_the_writer():
         hand = make_writer(**(dict.fromkeys(("joins", "breaks", "retraces", "early_lifts"), 0.0) | settings))
         return int(shape_symbols([label] * 40, hand, draw, BatchedRng(draw)).starts.sum())
 
-    usual = count_strokes("H")
-    assert usual > 80 and count_strokes("H", joins=1.0) == 40 and count_strokes("H", retraces=1.0) == 2 * usual
+    baseline = count_strokes("H")
+    assert baseline > 80 and count_strokes("H", joins=1.0) == 40 and count_strokes("H", retraces=1.0) == 2 * baseline
     assert count_strokes("c") == 40 < count_strokes("c", breaks=1.0) <= 80
     assert count_strokes("÷", joins=1.0) == 120  # its parts do not touch
 

@@ -1,4 +1,4 @@
-"""Corrected pages as InkML: what is written is read again, and whatever is wrong with heads has its sentence."""
+"""Corrected pages as InkML: written files are read back, and every fault of heads has its message."""
 
 from dataclasses import replace
 
@@ -47,8 +47,12 @@ def read(data: bytes | str) -> Page:
 
 def is_same_page(page: Page, other: Page, within: float = 0.01) -> bool:
     ink = [(a, b) for x, y in zip(page.ink, other.ink, strict=True) for a, b in zip(x, y, strict=True)]
-    as_said = (page.symbols, page.heads.tolist(), page.writer) == (other.symbols, other.heads.tolist(), other.writer)
-    return as_said and all(a.shape == b.shape and np.abs(a - b).max() <= within for a, b in ink)
+    is_same_text = (page.symbols, page.heads.tolist(), page.writer) == (
+        other.symbols,
+        other.heads.tolist(),
+        other.writer,
+    )
+    return is_same_text and all(a.shape == b.shape and np.abs(a - b).max() <= within for a, b in ink)
 
 
 def test_to_inkml_writes_known_text_that_is_read_back() -> None:
@@ -59,7 +63,7 @@ def test_to_inkml_writes_known_text_that_is_read_back() -> None:
 
 def test_to_inkml_leaves_out_unconfirmed_heads_labels_and_groups() -> None:
     named, grouped, bare = (
-        read(to_inkml(PAGE, **kept)) for kept in ({"heads": False}, {"labels": False}, {"groups": False})
+        read(to_inkml(PAGE, **parts)) for parts in ({"heads": False}, {"labels": False}, {"groups": False})
     )
     assert named.symbols == ("a", "<", "&") and grouped.symbols == bare.symbols == ("?", "?", "?")
     for page in (named, grouped, bare):
@@ -97,7 +101,7 @@ def test_to_inkml_keeps_the_shape_of_ink_in_any_unit(scale: float) -> None:
 def pages(draw: st.DrawFn) -> Page:
     n = draw(st.integers(1, 12))
     text = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=20)
-    labels = draw(st.lists(text.filter(lambda said: said != "?" and said not in NAMES), min_size=n, max_size=n))
+    labels = draw(st.lists(text.filter(lambda label: label != "?" and label not in NAMES), min_size=n, max_size=n))
     points = st.lists(st.tuples(*2 * [st.integers(-10_000, 10_000)]), min_size=1, max_size=4)
     ink = tuple(tuple(np.array(draw(points)) / 100 for _ in range(draw(st.integers(1, 3)))) for _ in range(n))
     heads = sample_projective_tree(n, np.random.default_rng(draw(st.integers(0, 10**6))))

@@ -1,4 +1,4 @@
-"""Ink as a picture gives it back: near to what was written, symbol by symbol, the same for the same generator."""
+"""Ink after drawing and tracing: close to the original, symbol by symbol, and deterministic per generator."""
 
 import time
 
@@ -54,4 +54,4 @@ def test_rasterize_and_trace_is_fast() -> None:
     began = time.process_time()
     for seed in range(20):
         rasterize_and_trace(page, np.random.default_rng(seed))
-    assert 20 * len(page) / (time.process_time() - began) > 500  # some 2,000 where nothing else runs
+    assert 20 * len(page) / (time.process_time() - began) > 500  # about 2,000 on an idle machine

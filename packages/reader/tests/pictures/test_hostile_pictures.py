@@ -1,6 +1,6 @@
-"""Whatever is in a picture: it is read, or refused in one sentence, soon and in little memory.
+"""Pictures with any content are read, or rejected with one sentence, fast and in little memory.
 
-Few files are tried in usual runs, and 1,000 with AGGREVATED_FAULTS=all.
+Few files are tried by default, and 1,000 with AGGREVATED_FAULTS=all.
 """
 
 import io

@@ -1,6 +1,6 @@
-"""Pictures of pages are read, or refused with one sentence, whatever the bytes are.
+"""Pictures of pages are read, or rejected with one sentence, for any bytes.
 
-`AGGREVATED_IMAGES=2000 python -m pytest -n 0 -s packages/reader/tests/pictures/test_image.py` is the long form.
+The long form is `AGGREVATED_IMAGES=2000 python -m pytest -n 0 -s packages/reader/tests/pictures/test_image.py`.
 """
 
 import io
@@ -36,7 +36,7 @@ MARGIN = 60
 
 
 def draw_page(page: Page) -> tuple[Image.Image, np.ndarray]:
-    """The page as a scan, dark grey on white, and the boxes [n, 4] of its symbols in pixels."""
+    """Return the page as a scan, dark grey on white, and the boxes [n, 4] of its symbols in pixels."""
     boxes = page.boxes
     scale = HEIGHT / float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1)))
     low = boxes[:, :2].min(axis=0)
@@ -65,7 +65,7 @@ def write_file(tmp_path: Path, data: bytes, name: str = "page.png") -> Path:
 
 
 def is_right(page: Page, boxes: np.ndarray) -> bool:
-    """Whether each symbol is where it should be, to a quarter of its usual size."""
+    """Return whether each box is at its symbol, up to a quarter of the mean symbol size."""
     return len(page) == len(boxes) and bool((np.abs(page.boxes - boxes) < HEIGHT / 4).all())
 
 
@@ -73,7 +73,7 @@ PAGE = write_page(["10(x+2)=a+b", "c×d=e/4"], writer=4, seed=1)
 PICTURE, BOXES = draw_page(PAGE)
 
 
-# What is read.
+# Readable pictures.
 
 
 def test_read_page_recovers_most_generated_pages_from_pictures(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_read_page_recovers_most_generated_pages_from_pictures(tmp_path: Path) -
 
 
 def make_shaded_picture() -> Image.Image:
-    """Light from the left: at the right, the paper is darker than the ink is at the left."""
+    """Light from the left: the paper at the right is darker than the ink at the left."""
     grey = np.asarray(PICTURE) * 0.6 + 100
     return Image.fromarray((grey * np.linspace(1, 0.35, grey.shape[1])).astype(np.uint8))
 
@@ -186,7 +186,7 @@ def test_skeletonize_gives_thin_lines_with_the_same_components() -> None:
     assert ink.sum() / line.sum() == pytest.approx(PEN, abs=1.2)
 
 
-# What is refused.
+# Rejected pictures.
 
 
 def make_chunk(name: bytes, body: bytes) -> bytes:
@@ -194,7 +194,7 @@ def make_chunk(name: bytes, body: bytes) -> bytes:
 
 
 def insert_chunk(data: bytes, name: bytes, body: bytes) -> bytes:
-    """A PNG with one more chunk, after its header."""
+    """Return a PNG with one more chunk after its header."""
     return data[:33] + make_chunk(name, body) + data[33:]
 
 
@@ -268,53 +268,53 @@ def test_skeletonize_rejects_large_blots() -> None:
 # Mutations.
 
 
-def flip_bits(data: bytes, chance: random.Random) -> bytes:
+def flip_bits(data: bytes, rng: random.Random) -> bytes:
     changed = bytearray(data)
-    for _ in range(chance.choice([1, 3, 30])):
-        changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+    for _ in range(rng.choice([1, 3, 30])):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
-def truncate(data: bytes, chance: random.Random) -> bytes:
-    return data[: chance.randrange(len(data))]
+def truncate(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data))]
 
 
-def repeat_part(data: bytes, chance: random.Random) -> bytes:
-    start = chance.randrange(len(data))
-    end = start + chance.choice([1, 12, 1000])
-    return data[:end] + data[start:end] * chance.choice([1, 10, 1000]) + data[end:]
+def repeat_part(data: bytes, rng: random.Random) -> bytes:
+    start = rng.randrange(len(data))
+    end = start + rng.choice([1, 12, 1000])
+    return data[:end] + data[start:end] * rng.choice([1, 10, 1000]) + data[end:]
 
 
-def change_header(data: bytes, chance: random.Random) -> bytes:
-    """Another size, depth, colour or interlacing, with a right checksum."""
+def change_header(data: bytes, rng: random.Random) -> bytes:
+    """Change size, depth, color or interlacing, with a correct checksum."""
     sizes = [0, 1, 7, 300, 3999, 4000, 20_000, 65_535, 1 << 24, (1 << 31) - 1, (1 << 32) - 1]
-    width = chance.choice(sizes)
-    height = chance.choice(sizes)
-    kind = [chance.choice([1, 2, 4, 8, 16]), chance.choice([0, 2, 3, 4, 6]), 0, 0, chance.choice([0, 1])]
+    width = rng.choice(sizes)
+    height = rng.choice(sizes)
+    kind = [rng.choice([1, 2, 4, 8, 16]), rng.choice([0, 2, 3, 4, 6]), 0, 0, rng.choice([0, 1])]
     return data[:8] + make_chunk(b"IHDR", struct.pack(">II5B", width, height, *kind)) + data[33:]
 
 
-def insert_extra_chunk(data: bytes, chance: random.Random) -> bytes:
-    """A chunk that a decoder may trip over."""
+def insert_extra_chunk(data: bytes, rng: random.Random) -> bytes:
+    """Insert a chunk that a decoder may fail on."""
     names = [b"PLTE", b"tRNS", b"acTL", b"fcTL", b"iCCP", b"zTXt", b"eXIf", b"gAMA", b"IDAT", b"IHDR", b"IEND", b"????"]
-    body = chance.choice([b"", chance.randbytes(9), b"a\0\0" + zlib.compress(bytes(10_000_000))])
-    return insert_chunk(data, chance.choice(names), body)
+    body = rng.choice([b"", rng.randbytes(9), b"a\0\0" + zlib.compress(bytes(10_000_000))])
+    return insert_chunk(data, rng.choice(names), body)
 
 
-def replace_whole(data: bytes, chance: random.Random) -> bytes:
-    """A valid picture of another kind, as large as is allowed."""
-    depth, colour, bytes_each = chance.choice([(8, 0, 1), (8, 2, 3), (8, 6, 4), (16, 0, 2), (1, 0, 1 / 8), (8, 4, 2)])
-    width, height = chance.choice([(4000, 4000), (20_000, 800), (800, 20_000), (600, 400), (600, 400)])
-    row = bytes([chance.randrange(5)]) + chance.randbytes(200) * (int(width * bytes_each) // 200)
+def replace_whole(data: bytes, rng: random.Random) -> bytes:
+    """Return a valid picture of another kind, as large as allowed."""
+    depth, colour, bytes_each = rng.choice([(8, 0, 1), (8, 2, 3), (8, 6, 4), (16, 0, 2), (1, 0, 1 / 8), (8, 4, 2)])
+    width, height = rng.choice([(4000, 4000), (20_000, 800), (800, 20_000), (600, 400), (600, 400)])
+    row = bytes([rng.randrange(5)]) + rng.randbytes(200) * (int(width * bytes_each) // 200)
     return make_png(width, height, depth, colour, row * height)
 
 
-def swap_jpeg_segments(data: bytes, chance: random.Random) -> bytes:
-    """A JPEG with one segment exchanged for another, or many of one."""
-    jpeg = encode(PICTURE, "JPEG", progressive=chance.random() < 0.5)
+def swap_jpeg_segments(data: bytes, rng: random.Random) -> bytes:
+    """Return a JPEG with one segment replaced by another, or with many copies of one."""
+    jpeg = encode(PICTURE, "JPEG", progressive=rng.random() < 0.5)
     places = [found.start() for found in re.finditer(rb"\xff[\xc0-\xfe]", jpeg)]
-    start, end = sorted(chance.sample(places, 2))
-    return jpeg[:end] + jpeg[start:end] * chance.choice([1, 5, 15]) + jpeg[chance.choice(places) :]
+    start, end = sorted(rng.sample(places, 2))
+    return jpeg[:end] + jpeg[start:end] * rng.choice([1, 5, 15]) + jpeg[rng.choice(places) :]
 
 
 MUTATORS = (flip_bits, truncate, repeat_part, change_header, insert_extra_chunk, replace_whole, swap_jpeg_segments)
@@ -340,10 +340,10 @@ for line in sys.stdin:
 """
 
 
-def make_mutant(originals: list[bytes], number: int, chance: random.Random) -> bytes:
-    data = chance.choice(originals)
-    for mutate in (MUTATORS[number % len(MUTATORS)], *chance.choices(MUTATORS, k=chance.choice([0, 0, 1]))):
-        data = mutate(data or image.PNG, chance)
+def make_mutant(originals: list[bytes], number: int, rng: random.Random) -> bytes:
+    data = rng.choice(originals)
+    for mutate in (MUTATORS[number % len(MUTATORS)], *rng.choices(MUTATORS, k=rng.choice([0, 0, 1]))):
+        data = mutate(data or image.PNG, rng)
     return data
 
 
@@ -352,7 +352,7 @@ def make_mutant(originals: list[bytes], number: int, chance: random.Random) -> b
 def test_mutated_pictures_give_pages_or_typed_errors_within_limits(tmp_path: Path) -> None:
     originals = [encode(PICTURE.convert(mode)) for mode in MODES]
     originals += [encode(PICTURE, "JPEG"), encode(PICTURE.convert("RGB"), "JPEG", progressive=True)]
-    chance = random.Random(0)
+    rng = random.Random(0)
     pages = 0
     slowest = 0.0
     most = 0.0
@@ -362,9 +362,9 @@ def test_mutated_pictures_give_pages_or_typed_errors_within_limits(tmp_path: Pat
     ) as run:
         assert run.stdin is not None and run.stdout is not None
         for number in range(IMAGES):
-            path = write_file(tmp_path, make_mutant(originals, number, chance))
+            path = write_file(tmp_path, make_mutant(originals, number, rng))
             print(path, file=run.stdin, flush=True)
-            took, peak, answer = run.stdout.readline().split(" ", 2)  # nothing, if the child died of another error
+            took, peak, answer = run.stdout.readline().split(" ", 2)  # empty if the child died of another error
             slowest = max(slowest, float(took))
             most = float(peak)
             pages += "'page'" in answer

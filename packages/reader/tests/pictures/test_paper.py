@@ -1,4 +1,4 @@
-"""What is on paper besides ink: lines, tables, stains, tilts, each alone, with a known answer; and what is doubted."""
+"""Paper with ruled lines, tables, stains and tilts, each alone and with a known answer; and doubts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A page of a PDF is read as a picture of it would be, or refused in a sentence."""
+"""A page of a PDF is read like a picture of the page, or rejected with one sentence."""
 
 import io
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Reading order in two dimensions: expressions whose boxes are drawn by hand, in any order."""
+"""Reading order in two dimensions: expressions whose boxes are written by hand, in any order."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from aggrevated_reader.pictures.layout import find_columns, find_lines, sort_rea
 
 
 def box(left: float, top: float, right: float, bottom: float) -> Strokes:
-    """A symbol that fills a box; a line, if it is flat."""
+    """Return strokes that fill a box; a flat box gives a line."""
     return (np.array([[left, top], [right, top], [right, bottom], [left, bottom], [left, top]], float),)
 
 
@@ -61,7 +61,7 @@ def test_find_lines_does_not_take_a_minus_for_a_fraction_bar() -> None:
 def test_columns_of_page_are_read_one_after_the_other() -> None:
     ink = [*row(3, 0, 0), *row(2, 0, 200), *row(3, 900, 10), *row(2, 900, 210)]
     assert find_columns(ink) == [[[0, 1, 2], [3, 4]], [[5, 6, 7], [8, 9]]]
-    wide = [*row(3, 0, 0), *row(3, 900, 0)]  # a gap in one line is no column
+    wide = [*row(3, 0, 0), *row(3, 900, 0)]  # a gap in one line does not make columns
     assert len(find_columns(wide)) == 1 and sort_reading_order(wide) == list(range(6))
 
 

@@ -1,4 +1,4 @@
-"""Strokes become the right symbols in the right order: every rule on strokes made by hand, then whole pages."""
+"""Segmentation of strokes into symbols in reading order: every rule on hand-made strokes, then whole pages."""
 
 import tarfile
 import time
@@ -121,7 +121,7 @@ def test_group_into_symbols_handles_no_ink_and_a_dot() -> None:
 
 
 def is_recovered(page: Page) -> bool:
-    """Whether the strokes alone, shuffled, give the same symbols in the same order."""
+    """Return whether the shuffled strokes alone give the same symbols in the same order."""
     ink = [stroke for symbol in page.ink for stroke in symbol]
     found = group_into_symbols([ink[place] for place in np.random.default_rng(0).permutation(len(ink))])
     return len(found) == len(page) and bool(np.allclose(boxes(found), page.boxes))

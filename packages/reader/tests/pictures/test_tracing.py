@@ -1,4 +1,4 @@
-"""Pixels become strokes: known pictures, and no pixel lost or drawn twice on random ones."""
+"""Tracing pixels to strokes: known pictures, and random ones without lost or repeated pixels."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_trace_strokes_smooths_stairs_and_keeps_ends() -> None:
         line[k // 2, k] = True
     ((stroke,),) = trace_strokes(line, line.astype(int), np.array([1]), scale=3.0)
     assert sorted(map(tuple, stroke[[0, -1]].tolist())) == [(0.0, 0.0), (51.0, 24.0)]
-    off = stroke[:, 1] - stroke[:, 0] / 2  # from the straight line, which 3 · ¼ is the nearest to
+    off = stroke[:, 1] - stroke[:, 0] / 2  # distance from the straight line, of which 3 · ¼ is the nearest
     assert np.ptp(off[3:-3]) < 0.4 * 3
 
 

@@ -1,4 +1,4 @@
-"""Servers as the command line starts them, and Debian's Chromium driven by Playwright: what tests of pages share."""
+"""Servers started from the command line, and Debian's Chromium driven by Playwright, for tests of pages."""
 
 import os
 import shutil
@@ -21,22 +21,22 @@ AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 
 @dataclass
 class Serving:
-    """A command that serves, and where."""
+    """A running server command and its address."""
 
     process: "subprocess.Popen[str]"
     address: str
-    errors: Path  # what it says on standard error
+    errors: Path  # its standard error
 
     @property
     def port(self) -> int:
         return int(self.address.split(":")[2].split("/")[0])
 
-    def said(self) -> str:
-        """All of it so far."""
+    def read_errors(self) -> str:
+        """Return its standard error so far."""
         return self.errors.read_text()
 
     def stop(self, how: int = signal.SIGTERM) -> int:
-        """Stop it, and give its exit code."""
+        """Stop it and return its exit code."""
         with suppress(ProcessLookupError):
             self.process.send_signal(how)
         return self.process.wait(20)
@@ -47,20 +47,20 @@ Serve = Callable[..., Serving]
 
 @dataclass
 class Tabs:
-    """Opens pages, and knows what their consoles said."""
+    """Opens pages and records the complaints of their consoles."""
 
     browser: Browser
     contexts: list[BrowserContext]
     complaints: list[str]
 
     def open(self, address: str, allowed: tuple[str, ...] = (), **options: object) -> Page:
-        """A page of a person of its own; `options` are of the browser's context, `allowed` may be complained of."""
+        """Open a page in a new browser context with `options`; texts in `allowed` may appear in the console."""
         context = self.browser.new_context(**options)  # type: ignore[arg-type]
         self.contexts.append(context)
-        return self.beside(context, address, allowed)
+        return self.open_tab(context, address, allowed)
 
-    def beside(self, context: BrowserContext, address: str, allowed: tuple[str, ...] = ()) -> Page:
-        """Another tab of the same person."""
+    def open_tab(self, context: BrowserContext, address: str, allowed: tuple[str, ...] = ()) -> Page:
+        """Open another tab in the same context."""
         page = context.new_page()
 
         def record_complaint(text: str) -> None:
@@ -76,8 +76,8 @@ class Tabs:
 
 
 def find_accessibility_faults(page: Page) -> list[str]:
-    """What axe-core finds wrong with a page, a line each."""
-    page.evaluate(AXE.read_text())  # past the page's own policy: nothing of it is served
+    """Return the accessibility violations that axe-core finds in a page, one line each."""
+    page.evaluate(AXE.read_text())  # bypasses the page's content policy; not served
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes'][:3]]}"
@@ -86,5 +86,5 @@ def find_accessibility_faults(page: Page) -> list[str]:
 
 
 def pictures_folder(tmp_path: Path) -> Path:
-    """Where screenshots go: $AGGREVATED_SCREENSHOTS (docs/images, to publish them), else a folder of the test."""
+    """Return $AGGREVATED_SCREENSHOTS (docs/images, to publish screenshots), else a folder of the test."""
     return Path(os.environ.get("AGGREVATED_SCREENSHOTS") or tmp_path)

@@ -1,4 +1,4 @@
-"""Fixtures for pages in a real browser; what they give is in `browsing`."""
+"""Fixtures for pages in a real browser; `browsing` holds their types."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from browsing import find_accessibility_faults as find_accessibility_faults
 from browsing import pictures_folder as pictures_folder
 from playwright.sync_api import Browser, expect, sync_playwright
 
-expect.set_options(timeout=20_000)  # milliseconds: other tests run beside these
+expect.set_options(timeout=20_000)  # milliseconds: other tests run in parallel
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need a browser are skipped where there is none, each by its name."""
+    """Skip tests that need a browser where there is none."""
     if CHROMIUM is None:
         for item in items:
             if "browser" in getattr(item, "fixturenames", ()):
@@ -28,16 +28,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """Start `aggrevated ARGUMENTS`, in a folder of its own unless one is given; all end with the module."""
+    """Start `aggrevated ARGUMENTS` in a new folder or in `cwd`; all processes end with the module."""
     begun: list[Serving] = []
 
     def start(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> Serving:
         place = tmp_path_factory.mktemp("serving")
         errors = place / "errors.txt"
-        with errors.open("a") as told:
+        with errors.open("a") as error_file:
             process = subprocess.Popen(
                 [sys.executable, "-m", "aggrevated", *arguments, "--no-browser", "--json"],
-                stdout=subprocess.PIPE, stderr=told, text=True, cwd=cwd or place, env=os.environ | (env or {}),
+                stdout=subprocess.PIPE, stderr=error_file, text=True, cwd=cwd or place, env=os.environ | (env or {}),
             )  # fmt: skip
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -48,7 +48,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     yield start
     for one in begun:
         one.stop(signal.SIGKILL)
-        assert "Traceback" not in one.said(), one.said()
+        assert "Traceback" not in one.read_errors(), one.read_errors()
         if one.process.stdout is not None:
             one.process.stdout.close()
 
@@ -64,7 +64,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def tabs(browser: Browser) -> Iterator[Tabs]:
-    """Pages that are closed at the end of the test, which fails where a console complained."""
+    """Pages that close at the end of the test, which fails if a console complained."""
     found = Tabs(browser, [], [])
     yield found
     for context in found.contexts:

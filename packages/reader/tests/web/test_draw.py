@@ -1,4 +1,4 @@
-"""`aggrevated draw` as a person uses it: in Chromium, by mouse, finger, pen and keys."""
+"""`aggrevated draw` in Chromium, by mouse, finger, pen and keys."""
 
 import json
 import os
@@ -40,13 +40,13 @@ def corrected_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def drawing(serve: Serve, corrected_folder: Path) -> Serving:
-    """One server for all tests that do not end theirs."""
+    """One server for all tests that do not stop theirs."""
     return serve("draw", "--corrected-pages", str(corrected_folder))
 
 
 @pytest.fixture
 def tab(tabs: Tabs, drawing: Serving) -> Iterator[Tab]:
-    """The page, ready to be written on."""
+    """Open the page, ready for writing."""
     yield wait_until_ready(tabs.open(drawing.address, viewport=WIDE))
 
 
@@ -56,7 +56,7 @@ def wait_until_ready(tab: Tab) -> Tab:
 
 
 def drop_file(tab: Tab, name: str, data: bytes) -> None:
-    """A file, dropped on the paper."""
+    """Drop a file on the paper."""
     tab.evaluate(
         """([name, bytes]) => {
           const transfer = new DataTransfer();
@@ -88,7 +88,7 @@ def test_draw_page_parses_mouse_strokes_as_they_are_drawn(tab: Tab, tmp_path: Pa
 
 
 def take_frame(tab: Tab) -> Image.Image:
-    """What is seen, half as large."""
+    """Return a screenshot at half size."""
     whole = Image.open(BytesIO(tab.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": 900}))).convert("RGB")
     return whole.resize((896, 630), Image.Resampling.LANCZOS)
 
@@ -97,15 +97,15 @@ def test_draw_page_reads_a_dropped_picture(tab: Tab) -> None:
     drop_file(tab, "line.png", draw_picture(SHORT))
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
     assert read_heads(tab) == SHORT.heads.tolist()
-    tab.click("#undo")  # what was there before, which is nothing
+    tab.click("#undo")  # undo to an empty page
     expect(tab.locator("#text")).to_have_text("")
 
 
 def draw_picture(page: object) -> bytes:
-    """Black on white, as a scanner sees it."""
+    """Return the page in black on white, like a scan."""
     from PIL import ImageDraw
 
-    ink = getattr(page, "ink")  # noqa: B009 - a Page of ours, and not of the browser
+    ink = getattr(page, "ink")  # noqa: B009 - a Page of this package, not Playwright's
     every = np.concatenate([stroke for strokes in ink for stroke in strokes])
     scale = 60 / 40
     low = every.min(axis=0) - 20
@@ -162,7 +162,7 @@ def test_draw_page_accepts_pen_and_finger_with_pressure(tab: Tab) -> None:
     wait_for_parts(tab, 1)
     pressures = tab.evaluate("JSON.parse(sessionStorage['aggrevated.drawing']).parts[0].strokes[0].map(p => p[2])")
     assert pressures == pytest.approx([0.2, 0.6, 0.9], abs=0.01)
-    tab.wait_for_timeout(800)  # the hand that held the pen has left the paper
+    tab.wait_for_timeout(800)  # wait for the palm rejection after the pen to end
     for kind, at in (("touchStart", 0), ("touchMove", 30), ("touchMove", 60), ("touchEnd", None)):
         points = [] if at is None else [{"x": x + at, "y": y + 12}]
         devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
@@ -171,11 +171,11 @@ def test_draw_page_accepts_pen_and_finger_with_pressure(tab: Tab) -> None:
 
 
 def wait_for_parts(tab: Tab, parts: int) -> None:
-    """The same where a stroke of a pen is drawn in pieces."""
+    """Wait for the number of parts where a pen's stroke arrives in pieces."""
     tab.wait_for_function("count => document.body.dataset.read == count", arg=parts)
 
 
-# Changing one's mind.
+# Corrections.
 
 
 def test_draw_page_undo_redo_eraser_and_clear(tab: Tab) -> None:
@@ -270,7 +270,7 @@ def test_draw_page_rejects_too_long_label(tab: Tab) -> None:
 
 def test_draw_page_ignores_late_answers(tab: Tab) -> None:
     held: list[Route] = []
-    tab.route("**/steps", lambda route: held.append(route))  # it is answered below
+    tab.route("**/steps", lambda route: held.append(route))  # answered below
     write_on(tab, SHORT)
     for _ in range(200):
         if held:
@@ -305,7 +305,7 @@ def test_draw_page_retries_when_the_server_is_busy(tabs: Tabs, drawing: Serving)
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
 
-def test_draw_page_cannot_confirm_before_the_answer_is_shown(tab: Tab) -> None:
+def test_draw_page_cannot_confirm_before_the_answer_is_displayed(tab: Tab) -> None:
     write_on(tab, SHORT)
     expect(tab.locator("#confirm")).to_be_enabled()
     tab.route("**/read", lambda route: None)  # no answer
@@ -336,7 +336,7 @@ def test_draw_page_plays_the_parse_and_shows_costs_of_mistakes(tab: Tab) -> None
     for _ in range(14):
         tab.click("#next")
         costs.append(str(tab.locator("#step-said").text_content()))
-    assert sum("This mistake costs 1 arc." in said for said in costs) == 1
+    assert sum("This mistake costs 1 arc." in text for text in costs) == 1
     assert costs[-1] == "Step 14 of 14: the parse has ended."
     tab.click("#play")
     expect(tab.locator("#step-said")).to_have_text(re.compile(r"^Step [1-9]\d? of 14"))
@@ -345,16 +345,16 @@ def test_draw_page_plays_the_parse_and_shows_costs_of_mistakes(tab: Tab) -> None
 
 
 def wait_for_steps(tab: Tab, what: str) -> None:
-    """Wait until the steps that are shown are of so many parts, confirmed or open."""
+    """Wait until the displayed steps belong to this many parts, confirmed or open."""
     expect(tab.locator("body")).to_have_attribute("data-followed", what)
 
 
-# What stays.
+# Persistence.
 
 
 def test_draw_page_survives_reload_and_keeps_tabs_separate(tab: Tab, tabs: Tabs, drawing: Serving) -> None:
     write_on(tab, SHORT)
-    second = wait_until_ready(tabs.beside(get_context(tab), drawing.address))
+    second = wait_until_ready(tabs.open_tab(get_context(tab), drawing.address))
     assert read_labels(second) == []
     write_on(second, write_lines("x=2"))
     tab.reload()
@@ -379,7 +379,7 @@ def test_draw_page_reconnects_after_server_restart(tabs: Tabs, serve: Serve, cor
         pass
     expect(tab.locator("#status")).to_contain_text("no answer")
     again = serve("draw", "--corrected-pages", str(corrected_folder), "--port", str(first.port))
-    assert again.address == first.address  # so that the page, and a bookmark, find it
+    assert again.address == first.address  # so that the page and bookmarks find it
     wait_until_read(tab, 10)
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
@@ -409,7 +409,7 @@ def test_draw_page_saves_files_that_can_be_read_back(tab: Tab, tmp_path: Path) -
 
 
 def test_draw_page_correction_can_be_saved_trained_on_and_read_back(tabs: Tabs, serve: Serve, tmp_path: Path) -> None:
-    page = write_lines("2x+3=7", "2x=4", "x=2", hand=5)  # whose 4 is read as a Y
+    page = write_lines("2x+3=7", "2x=4", "x=2", hand=5)  # its 4 is read as a Y
     first = serve("draw", "--corrected-pages", "corrected", cwd=tmp_path)
     tab = wait_until_ready(tabs.open(first.address, viewport=WIDE))
     write_on(tab, page)
@@ -425,7 +425,7 @@ def test_draw_page_correction_can_be_saved_trained_on_and_read_back(tabs: Tabs, 
     found = read_page(file)
     assert found.symbols == page.symbols and found.heads.tolist() == page.heads.tolist()
 
-    tab.close()  # it would ask for the server
+    tab.close()  # the page would query the server
     first.stop()
     train = ["train", "reader", "--corrected-pages", "corrected", *BOLD, "--out", "run"]
     program = f"{FEWER}\nfrom aggrevated.cli import main\nmain({train})"
@@ -438,7 +438,7 @@ def test_draw_page_correction_can_be_saved_trained_on_and_read_back(tabs: Tabs, 
     assert read_heads(again) == page.heads.tolist()
 
 
-# For everybody.
+# Accessibility.
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -463,7 +463,7 @@ def test_draw_page_fits_a_phone_screen(tabs: Tabs, drawing: Serving, tmp_path: P
     top = tab.locator("#paper").bounding_box()
     drop_file(tab, "gold.inkml", to_inkml(SHORT))
     wait_for_steps(tab, "10 confirmed")
-    assert tab.locator("#paper").bounding_box() == top  # it does not move under the pen
+    assert tab.locator("#paper").bounding_box() == top  # the paper does not move under the pen
     tab.click("#first")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     assert find_accessibility_faults(tab) == []

@@ -1,4 +1,4 @@
-"""Who is not answered, and what is not believed: without a browser, and from a page of another origin in one."""
+"""Requests that the server of the page rejects: without a browser, and from a page of another origin in one."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ STROKE = [[[10, 10], [40, 40]]]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the server was started."""
+    """The folder in which the server was started."""
     return tmp_path_factory.mktemp("home")
 
 
@@ -38,7 +38,7 @@ def send_request(
     serving: Serving, path: str = "", method: str = "GET", body: bytes | None = None, token: str | None = None,
     **headers: str,
 ) -> tuple[int, dict[str, str], bytes]:  # fmt: skip
-    """(status, headers, body) of what the server answers; `path` comes behind the token."""
+    """Return (status, headers, body) of the server's response; `path` follows the token."""
     connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=20)
     own = serving.address.split("/")[3] if token is None else token
     given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -56,12 +56,12 @@ def send_request(
 
 
 def send_json(serving: Serving, path: str, facts: object, **headers: str) -> tuple[int, dict[str, object]]:
-    """(status, facts) of what it answers to JSON."""
+    """Return (status, JSON object) of the server's response to JSON."""
     status, _, body = send_request(serving, path, "POST", json.dumps(facts).encode(), **headers)
     return status, json.loads(body)
 
 
-# Strangers.
+# Unauthorized requests.
 
 
 def test_draw_server_answers_with_restrictive_headers(drawing: Serving) -> None:
@@ -116,7 +116,7 @@ def test_draw_server_listens_on_loopback_only(drawing: Serving) -> None:
     assert listening == {f"0100007F:{drawing.port:04X}"}
 
 
-def test_kept_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path))
     token = load_token(4711)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
@@ -128,7 +128,7 @@ def test_kept_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: p
     assert len(load_token(4711)) == 32
     real = Path.stat
 
-    def open_to_all(path: Path, **how: bool) -> os.stat_result:  # as some file systems say of every file
+    def open_to_all(path: Path, **how: bool) -> os.stat_result:  # some file systems report this for every file
         found = real(path, **how)
         return os.stat_result([found.st_mode | 0o077, *found[1:10]])
 
@@ -139,7 +139,7 @@ def test_kept_token_is_readable_by_its_owner_only(tmp_path: Path, monkeypatch: p
 
 @pytest.fixture
 def other_origin() -> Iterator[str]:
-    """A page of another origin, on this machine."""
+    """A page of another origin on this machine."""
 
     class Quiet(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -193,7 +193,7 @@ def test_draw_server_gives_nothing_to_other_origins_with_the_token(
     assert got[3:] == ["nothing", "nothing"]
 
 
-# What is too much, or not what it should be.
+# Requests that are too large or invalid.
 
 
 def test_draw_server_limits_request_bodies(drawing: Serving) -> None:
@@ -239,14 +239,14 @@ def test_draw_server_limits_request_bodies(drawing: Serving) -> None:
     ],
 )
 def test_draw_server_rejects_invalid_drawings(drawing: Serving, facts: object, why: str) -> None:
-    status, said = send_json(drawing, "read", facts)
-    assert status == 422 and re.search(why, str(said["error"])), said
+    status, answer = send_json(drawing, "read", facts)
+    assert status == 422 and re.search(why, str(answer["error"])), answer
 
 
 def test_draw_server_rejects_invalid_json(drawing: Serving) -> None:
     for body in (b"", b"{", b"\xff\xfe", b'{"a": "\\ud800"}', b"[" * 100_000, b'"' + b"a" * 100 + b'"'):
-        status, _, said = send_request(drawing, "read", "POST", body)
-        assert status == 422 and b"error" in said, (body[:20], said)
+        status, _, answer = send_request(drawing, "read", "POST", body)
+        assert status == 422 and b"error" in answer, (body[:20], answer)
 
 
 def test_draw_server_serves_nothing_outside_its_files(drawing: Serving) -> None:
@@ -284,8 +284,13 @@ def test_draw_server_limits_picture_sizes(drawing: Serving) -> None:
 
 def test_draw_server_saves_pages_in_its_folder_without_overwriting(serve: Serve, tmp_path: Path) -> None:
     serving = serve("draw", "--corrected-pages", "kept", cwd=tmp_path)
-    shown = {"labels": ["x"], "heads": [0]}
-    page = {"parts": [STROKE], "said": [{"parts": [0], "label": "x", "head": []}], "name": "../../evil", "seen": shown}
+    displayed = {"labels": ["x"], "heads": [0]}
+    page = {
+        "parts": [STROKE],
+        "said": [{"parts": [0], "label": "x", "head": []}],
+        "name": "../../evil",
+        "seen": displayed,
+    }
     assert [send_json(serving, "keep", page)[1]["name"] for _ in range(2)] == ["page-0001.inkml", "page-0002.inkml"]
     (tmp_path / "kept" / "page-0001.inkml").unlink()
     assert send_json(serving, "keep", page)[1]["name"] == "page-0003.inkml"  # the second is not overwritten
@@ -298,7 +303,7 @@ def test_draw_server_saves_pages_in_its_folder_without_overwriting(serve: Serve,
 
 
 def corrupt_bytes(draw: random.Random, whole: bytes) -> bytes:
-    """The bytes with some of them changed, left out, or said again."""
+    """Return the bytes with some of them changed, removed or repeated."""
     data = bytearray(whole)
     for _ in range(draw.randrange(1, 8)):
         at = draw.randrange(len(data) + 1)
@@ -318,7 +323,7 @@ STRANGE = [None, True, -1, 0, 7, 1e308, 10**400, -0.0, "", "x", "\u202e", "é" *
 
 
 def corrupt_json(draw: random.Random, value: object, depth: int = 0) -> object:
-    """The same JSON with something else in some place of it."""
+    """Return the JSON value with a random part replaced."""
     if draw.random() < 0.12 * depth or not isinstance(value, list | dict) or not value:
         return draw.choice(STRANGE)
     if isinstance(value, dict):
@@ -329,7 +334,7 @@ def corrupt_json(draw: random.Random, value: object, depth: int = 0) -> object:
 
 
 def measure_memory(serving: Serving) -> int:
-    """MB that the process holds."""
+    """Return the memory of the process in MB."""
     for line in Path(f"/proc/{serving.process.pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) // 1024
@@ -367,16 +372,16 @@ def test_draw_server_survives_a_thousand_hostile_requests(drawing: Serving, home
         )
         name = draw.choice(["a.inkml", "a.png", "a.pdf", "a.jpg", "..%2f..", ""])
         method = draw.choice(["POST"] * 9 + ["GET"])
-        status, _, said = send_request(drawing, path, method, body, X_Name=name)
-        assert status in (200, 404, 405, 413, 422), (path, body[:200], said)
-        assert b"Traceback" not in said and b".py" not in said
+        status, _, answer = send_request(drawing, path, method, body, X_Name=name)
+        assert status in (200, 404, 405, 413, 422), (path, body[:200], answer)
+        assert b"Traceback" not in answer and b".py" not in answer
         answers.add((path, status))
         if number == 300:
             halfway = measure_memory(drawing)
     assert {("read", 200), ("steps", 200), ("inkml", 200)} < answers  # some got through to the reader
     assert measure_memory(drawing) < halfway + 60
     assert send_request(drawing, "state")[0] == 200 and drawing.process.poll() is None
-    assert "failed" not in drawing.said()
+    assert "failed" not in drawing.read_errors()
     made = set(home.rglob("*")) - before
     assert all(path == home / "pages" or path.parent == home / "pages" for path in made)
 
@@ -405,7 +410,7 @@ def test_draw_server_survives_malformed_requests(drawing: Serving) -> None:
 def test_draw_server_closes_idle_connections_and_answers_others(drawing: Serving) -> None:
     silent = [socket.create_connection(("127.0.0.1", drawing.port), timeout=30) for _ in range(150)]
     try:
-        silent[0].sendall(b"GET /never")  # nor does half a line help
+        silent[0].sendall(b"GET /never")  # an incomplete line does not help either
         assert send_request(drawing, "state")[0] == 200
         for line in (silent[0], silent[-1]):
             assert line.recv(1) == b""  # closed
@@ -419,4 +424,4 @@ def test_draw_server_stops_with_exit_code_of_the_signal(serve: Serve) -> None:
     assert serving.stop(signal.SIGTERM) == 143
     again = serve("draw")
     assert again.stop(signal.SIGINT) == 130
-    assert again.said().splitlines()[-1] == "aggrevated: stopped"
+    assert again.read_errors().splitlines()[-1] == "aggrevated: stopped"

@@ -1,4 +1,4 @@
-"""Ink as the page sends it, and the steps of a parse, without a browser: known answers first."""
+"""Ink as the page sends it, and the steps of a parse, without a browser."""
 
 import json
 import socket
@@ -30,14 +30,14 @@ def reader() -> PageReader:
     return load_reader()
 
 
-def make_drawing(**said: object) -> Drawing:
-    """The drawing of a page, a part for each stroke."""
+def make_drawing(**corrections: object) -> Drawing:
+    """Return the drawing of a page, with one part for each stroke."""
     parts = [[stroke.tolist()] for strokes in PAGE.ink for stroke in strokes]
-    return parse_drawing({"parts": parts, **said})
+    return parse_drawing({"parts": parts, **corrections})
 
 
-def shown_state(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
-    """What the page shows of a drawing."""
+def displayed_state(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
+    """Return what the page shows of a drawing."""
     read = drawings.read(drawing)
     return {"labels": list(read.labels), "heads": read.heads.tolist()}
 
@@ -97,8 +97,8 @@ def test_drawings_read_accepts_dots_single_strokes_and_nothing(reader: PageReade
 
 
 def test_parse_step_costs_add_up_to_the_wrong_heads(reader: PageReader) -> None:
-    """Transitions are deterministic, so Σ_t A*(s_t, a_t) is the loss, whichever tree is called right."""
-    for leaf, head in ((0, 2), (2, 2), (4, 6)):  # a, b and c have no dependents: hung elsewhere it is a tree, too
+    """Transitions are deterministic, so Σ_t A*(s_t, a_t) is the loss for any gold tree."""
+    for leaf, head in ((0, 2), (2, 2), (4, 6)):  # a, b and c have no dependents: any head gives a tree
         heads = PAGE.heads.copy()
         heads[leaf] = head
         page = replace(PAGE, heads=heads)
@@ -130,19 +130,19 @@ def test_drawings_look_recovers_labels_and_heads_of_inkml(reader: PageReader, tm
     assert not grouped["confirmed"] and len(grouped["said"]) == 8
 
 
-def test_drawings_keep_rejects_pages_that_are_no_tree(reader: PageReader, tmp_path: Path) -> None:
+def test_drawings_keep_rejects_pages_without_a_tree(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path / "kept")
     two_roots = make_drawing(said=[{"parts": [0], "head": []}])
     with pytest.raises(DataError, match="depend on ROOT"):
-        drawings.keep(two_roots, shown_state(drawings, two_roots))
+        drawings.keep(two_roots, displayed_state(drawings, two_roots))
     with pytest.raises(DataError, match="the confirmed tree is not the displayed one"):
-        drawings.keep(make_drawing(), shown_state(drawings, two_roots))
+        drawings.keep(make_drawing(), displayed_state(drawings, two_roots))
     assert not (tmp_path / "kept").exists()
 
 
 def test_drawings_keep_rejects_pages_without_labels(tmp_path: Path) -> None:
     class NamelessReader:
-        """A policy of the paper's, which knows no names."""
+        """The paper's policy, without labels."""
 
         def read(self, pages: list[Page]) -> list[PageReading]:
             unsure = np.full(8, np.nan)
@@ -151,13 +151,13 @@ def test_drawings_keep_rejects_pages_without_labels(tmp_path: Path) -> None:
 
     drawings = Drawings(PageReader(NamelessReader()), tmp_path / "kept")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="symbol 1 has no label"):
-        drawings.keep(make_drawing(), shown_state(drawings, make_drawing()))
-    said = [
+        drawings.keep(make_drawing(), displayed_state(drawings, make_drawing()))
+    corrections = [
         {"parts": list(parts), "label": name}
         for parts, name in zip(make_drawing().group_symbols(), PAGE.symbols, strict=True)
     ]
-    named = make_drawing(said=said)
-    assert drawings.keep(named, shown_state(drawings, named))["name"] == "page-0001.inkml"
+    named = make_drawing(said=corrections)
+    assert drawings.keep(named, displayed_state(drawings, named))["name"] == "page-0001.inkml"
     assert b"head" not in drawings.export_inkml(make_drawing(), confirmed=False)
 
 

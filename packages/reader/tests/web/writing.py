@@ -1,4 +1,4 @@
-"""A hand that writes algebra on the page in the browser, by the events of a mouse."""
+"""Writing algebra on the page in the browser with mouse events."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,13 +14,13 @@ from aggrevated_reader.web.ink import place_symbols
 
 
 def write_lines(*lines: str, hand: int = 3) -> Page:
-    """The lines, a sign a symbol, as one of very many hands writes them; with the right tree."""
+    """Return the lines in one of many generated hands, one sign per symbol, with the gold tree."""
     draw = np.random.default_rng(hand)
     return synthesize_page([list(line) for line in lines], sample_writer(BatchedRng(draw)), draw)
 
 
 def place_strokes(tab: Tab, page: Page) -> list[Array]:
-    """The page's strokes where they fit on the paper, in pixels of the window."""
+    """Return the strokes of the page scaled to the paper, in pixels of the window."""
     box = tab.locator("#paper").bounding_box()
     assert box is not None
     corner = np.array([box["x"], box["y"]])
@@ -29,12 +29,12 @@ def place_strokes(tab: Tab, page: Page) -> list[Array]:
 
 
 def thin_stroke(stroke: Array, most: int = 12) -> Array:
-    """No more points than a quick mouse tells of."""
+    """Return the stroke with at most `most` points, as a fast mouse sends it."""
     return stroke[np.linspace(0, len(stroke) - 1, min(len(stroke), most)).round().astype(int)]
 
 
 def draw_strokes(tab: Tab, strokes: Sequence[Array]) -> Iterator[None]:
-    """Draw one stroke after the other; after each, whoever iterates can look."""
+    """Draw stroke by stroke; the caller can inspect the page after each."""
     for stroke in strokes:
         points = stroke.tolist()
         tab.mouse.move(*points[0])
@@ -46,7 +46,7 @@ def draw_strokes(tab: Tab, strokes: Sequence[Array]) -> Iterator[None]:
 
 
 def write_on(tab: Tab, page: Page) -> None:
-    """Write the page, and wait until it is read whole."""
+    """Write the page and wait until it is read completely."""
     strokes = place_strokes(tab, page)
     for _ in draw_strokes(tab, strokes):
         pass
@@ -54,14 +54,14 @@ def write_on(tab: Tab, page: Page) -> None:
 
 
 def wait_until_read(tab: Tab, parts: int) -> None:
-    """Wait until what is shown is of so many parts."""
+    """Wait until the displayed reading has `parts` parts."""
     inked = "document.querySelectorAll('#paper .stroke').length"
     counted = f"count => {inked} === count && document.body.dataset.read == count"
     tab.wait_for_function(counted, arg=parts)
 
 
 def read_heads(tab: Tab) -> list[int]:
-    """The head of each symbol, from the arcs of the tree."""
+    """Return the head of each symbol, from the arcs of the tree."""
     found = tab.evaluate(
         "[...document.querySelectorAll('#tree .arc')].map(a => [+a.dataset.dependent, +a.dataset.head])"
     )
@@ -69,5 +69,5 @@ def read_heads(tab: Tab) -> list[int]:
 
 
 def read_labels(tab: Tab) -> list[str]:
-    """What each symbol is, from the tree."""
+    """Return the label of each symbol, from the tree."""
     return [str(name) for name in tab.locator("#tree .symbol:not(.root) .name").all_text_contents()]
