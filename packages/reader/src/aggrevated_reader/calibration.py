@@ -49,22 +49,22 @@ class ChoiceLog:
         mask = trajectories.mask
         rows = trajectories.states[trajectories.mask]
         q = np.where(parser.action_mask(rows), parser.expert.q(rows), np.inf)
-        taken = trajectories.actions[mask].astype(np.int64)
-        costs = np.take_along_axis(q, taken[:, None], axis=1)[:, 0] - q.min(axis=1)
+        actions = trajectories.actions[mask].astype(np.int64)
+        costs = np.take_along_axis(q, actions[:, None], axis=1)[:, 0] - q.min(axis=1)
         wrong = policy.compute_wrong_arcs(torch.from_numpy(trajectories.observations)).numpy()[mask]
         expected = policy.estimate_costs(trajectories.observations, mask, trajectories.actions.astype(np.int64))
         expected_of_choices = ExpectedCostEstimates(
             expected.log_costs[mask], expected.doubt_logits[mask], expected.costs[mask], expected.doubts[mask]
         )
         return cls(
-            expected_of_choices, costs, np.take_along_axis(wrong, taken[:, None], axis=1)[:, 0], np.nonzero(mask)[0]
+            expected_of_choices, costs, np.take_along_axis(wrong, actions[:, None], axis=1)[:, 0], np.nonzero(mask)[0]
         )
 
     @property
     def arcs(self) -> tuple[Array, Array]:
         """The policy's confidence in each arc that it made, and whether the arc is correct."""
-        made = self.wrong != NO_ARC_TARGET
-        return 1 - self.expected.doubts[made], self.wrong[made] == 0
+        has_arc = self.wrong != NO_ARC_TARGET
+        return 1 - self.expected.doubts[has_arc], self.wrong[has_arc] == 0
 
     @property
     def losses(self) -> tuple[Array, Array]:

@@ -84,8 +84,8 @@ class CorrectedPages:
         """The indices of the original corrected pages among all pages."""
         last = len(self.split.train)
         learned = np.arange(last - len(self.training_pages), last)
-        held = last + self.copies * len(self.training_pages) + np.arange(self.own if self.held_out else 0)
-        return np.concatenate([learned, held])
+        validation = last + self.copies * len(self.training_pages) + np.arange(self.own if self.held_out else 0)
+        return np.concatenate([learned, validation])
 
 
 def load_corrected_pages(folder: str, seed: int) -> CorrectedPages:
@@ -99,27 +99,27 @@ def assemble_corrected_pages(folder: str, files: Files, seed: int) -> CorrectedP
     pages = read_folder(Path(folder)).pages
     names = extend_class_names(pages)
     order = np.random.default_rng([_HOLD_OUT_STREAM, seed]).permutation(len(pages))
-    held_count = len(pages) // 10 if len(pages) >= MIN_PAGES_TO_HOLD_OUT else 0
-    held_pages = [pages[i] for i in order[:held_count]]
-    training_pages = [pages[i] for i in order[held_count:]]
-    own_pages = held_pages or rewrite_pages(training_pages, seed)
+    held_out_count = len(pages) // 10 if len(pages) >= MIN_PAGES_TO_HOLD_OUT else 0
+    held_out_pages = [pages[i] for i in order[:held_out_count]]
+    training_pages = [pages[i] for i in order[held_out_count:]]
+    corrected_pages = held_out_pages or rewrite_pages(training_pages, seed)
     train, validation, test = (
         generate_pages(count, 3 * seed + part) for part, count in enumerate((BESIDE, CHOSEN_ON, REPORTED))
     )
     train = exclude_strings(train, validation + test)
     rng = np.random.default_rng([_PICTURE_STREAM, seed])
     train = [try_rasterize_and_trace(page, rng) if rng.random() < PICTURED_FRACTION else page for page in train]
-    split = Split([*train, *training_pages], [*own_pages, *validation], test, rewriting=training_pages)
-    return CorrectedPages(split, names, len(own_pages), held_out=bool(held_pages))
+    split = Split([*train, *training_pages], [*corrected_pages, *validation], test, rewriting=training_pages)
+    return CorrectedPages(split, names, len(corrected_pages), held_out=bool(held_out_pages))
 
 
 def rewrite_pages(pages: list[Page], seed: int) -> list[Page]:
     """Return rewritten copies of the pages that differ from the copies to learn from."""
     times = max(1, OWN_CHOSEN_ON // len(pages))
     return [
-        augment_page(page, np.random.default_rng([_REWRITING_STREAM, seed, time, place]))
+        augment_page(page, np.random.default_rng([_REWRITING_STREAM, seed, time, index]))
         for time in range(times)
-        for place, page in enumerate(pages)
+        for index, page in enumerate(pages)
     ]
 
 
@@ -129,19 +129,19 @@ def extend_class_names(pages: tuple[Page, ...]) -> tuple[str, ...]:
     Raises:
         DataError: A label is too long or cannot be printed, or there are too many new labels.
     """
-    known = load_builtin_reader().classes
+    classes = load_builtin_reader().classes
     for page in pages:
         for number, name in enumerate(page.symbols, 1):
-            if name not in known and (len(name.encode()) > BYTES or not name.isprintable()):
-                fit = f"labels must be printable and have at most {BYTES} bytes"
-                raise DataError(f"{page.name}: symbol {number} is called {name[:40]!r}; {fit}; rename it")
-    new = sorted({name for page in pages for name in page.symbols} - {*known})
-    room = CLASSES - len(known)
+            if name not in classes and (len(name.encode()) > BYTES or not name.isprintable()):
+                rule = f"labels must be printable and have at most {BYTES} bytes"
+                raise DataError(f"{page.name}: symbol {number} is called {name[:40]!r}; {rule}; rename it")
+    new = sorted({name for page in pages for name in page.symbols} - {*classes})
+    room = CLASSES - len(classes)
     if len(new) > room:
         raise DataError(
             f"these pages have {len(new)} labels that the reader does not know; it has room for {room}; use fewer"
         )
-    return (*known, *new)
+    return (*classes, *new)
 
 
 def describe_corrected_pages(folder: str, seed: int) -> list[str]:
@@ -180,13 +180,13 @@ def make_corrected_pages_problem(folder: str, seed: int) -> Problem:
     pages, arrays = load_corrected_arrays(folder, seed)
     system = load_builtin_reader().system
     page_indices = (arrays.validation[: pages.own], arrays.validation[pages.own :], pages.originals, arrays.test)
-    own, others, corrected, reported = (
+    own, generated, corrected, reported = (
         GoldPages(Parser(arrays.corpus, part, True, system), arrays) for part in page_indices
     )
     problem = make_problem(
         arrays,
         system,
-        lambda _: CorrectedPagesEvaluator(own, others),
+        lambda _: CorrectedPagesEvaluator(own, generated),
         lambda policy: attach_training_pages(policy, arrays),
     )
     reader = {
@@ -229,7 +229,7 @@ class GoldPages:
 class SymbolCorrectness:
     """Correctness of a policy's heads and names, symbol by symbol."""
 
-    found: Trajectories
+    trajectories: Trajectories
     heads: Array  # bool [Σn]: whether the head is correct
     names: Array  # bool [Σn]: whether the name is correct
 
@@ -251,8 +251,8 @@ class CorrectedPagesEvaluator:
     pages. The policy is calibrated on the generated pages only, because it knows the others too well.
     """
 
-    own: GoldPages
-    others: GoldPages
+    corrected: GoldPages
+    generated: GoldPages
 
     def with_engine(self, engine: Engine) -> Self:
         """Return the evaluator itself: it calibrates a policy of this process."""
@@ -260,11 +260,11 @@ class CorrectedPagesEvaluator:
 
     def __call__(self, policy: Policy) -> ValidationScore:
         assert isinstance(policy, ReadingPolicy)
-        own = self.own.read(policy)
-        others = self.others.read(policy)
-        calibrate_policy(policy, self.others.parser, others.found)
-        steps = own.found.simulator_steps + others.found.simulator_steps
-        return ValidationScore(float((own.joint_accuracy + others.joint_accuracy) / 2), steps)
+        corrected = self.corrected.read(policy)
+        generated = self.generated.read(policy)
+        calibrate_policy(policy, self.generated.parser, generated.trajectories)
+        steps = corrected.trajectories.simulator_steps + generated.trajectories.simulator_steps
+        return ValidationScore(float((corrected.joint_accuracy + generated.joint_accuracy) / 2), steps)
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ class CorrectedPagesTestEvaluator:
         parser = self.reported.parser
         (corrected, reported) = self._read(policy)
         before = self._read(self._builtin_reader)
-        uas_score = score_heads(extract_predicted_heads(reported.found, parser), parser)
+        uas_score = score_heads(extract_predicted_heads(reported.trajectories, parser), parser)
         lengths = parser.corpus.lengths[parser.chosen]
         correct_per_page = np.add.reduceat(
             reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64

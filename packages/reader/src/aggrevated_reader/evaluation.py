@@ -83,15 +83,15 @@ class GroupScore(KindScore):
     pages: int
 
 
-def score_group(parser: Parser, heads: Array, right: Array, which: Array) -> GroupScore:
-    """Return the score of the pages that `which` [P] selects."""
+def score_group(parser: Parser, heads: Array, right: Array, selection: Array) -> GroupScore:
+    """Return the score of the pages that `selection` [P] selects."""
     lengths = parser.corpus.lengths[parser.chosen]
-    selected = (np.arange(heads.shape[1]) < lengths[:, None]) & which[:, None]
+    selected = (np.arange(heads.shape[1]) < lengths[:, None]) & selection[:, None]
     correct = (heads == parser.gold[:, 1:]) & selected
-    exact = correct.sum(axis=1)[which] == lengths[which]
+    exact = correct.sum(axis=1)[selection] == lengths[selection]
     return {
-        "uas": float(correct.sum() / selected.sum()), "names": float(right[np.repeat(which, lengths)].mean()),
-        "exact": float(exact.mean()), "symbols": int(selected.sum()), "pages": int(which.sum()),
+        "uas": float(correct.sum() / selected.sum()), "names": float(right[np.repeat(selection, lengths)].mean()),
+        "exact": float(exact.mean()), "symbols": int(selected.sum()), "pages": int(selection.sum()),
     }  # fmt: skip
 
 

@@ -87,14 +87,14 @@ class PageReading:
                 {
                     "number": number,
                     "label": label,
-                    "label_confidence": round(float(known), 4),
+                    "label_confidence": round(float(confidence), 4),
                     "head": int(head),
                     "arc_confidence": round(float(sure), 4),
                     "line": line,
                     "box": [round(float(edge), 2) for edge in box],
                     "strokes": list(strokes),
                 }
-                for number, (label, known, head, sure, line, box, strokes) in enumerate(columns, 1)
+                for number, (label, confidence, head, sure, line, box, strokes) in enumerate(columns, 1)
             ],
         }
 

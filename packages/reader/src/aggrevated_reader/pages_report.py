@@ -95,14 +95,14 @@ class ParsedPage:
         Returns:
             Expression, symbols and doubts. Boxes are in pixels of the picture, or in the units of the ink.
         """
-        facts: JsonDict = {"file": str(self.file)} | self.reading.to_dict() | {"doubts": list(self.doubts)}
-        for index, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
+        content: JsonDict = {"file": str(self.file)} | self.reading.to_dict() | {"doubts": list(self.doubts)}
+        for index, (symbol, strokes) in enumerate(zip(content["symbols"], self.seen.page.ink, strict=True)):
             symbol["strokes"] = list(self.seen.stroke_ids[index]) if self.seen.stroke_ids else math.nan
             (box,) = compute_boxes([self.seen.map_to_picture(np.concatenate(strokes))])
             symbol["box"] = [round(float(edge), 2) for edge in box]
             for name in [name for name, value in symbol.items() if is_unknown(value)]:
                 del symbol[name]
-        return {name: value for name, value in facts.items() if not is_unknown(value)}
+        return {name: value for name, value in content.items() if not is_unknown(value)}
 
 
 def is_unknown(value: object) -> bool:

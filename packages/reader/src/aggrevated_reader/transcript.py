@@ -209,11 +209,11 @@ class Transcript:
     def lines(self) -> list[list[int]]:
         """The symbols of each line; a part of the root that stands below all before it starts a new line."""
         lines: list[list[int]] = []
-        for piece in self._split_pieces():
-            if lines and not self._is_new_line(piece, lines[-1]):
-                lines[-1] += piece
+        for part in self._split_pieces():
+            if lines and not self._is_new_line(part, lines[-1]):
+                lines[-1] += part
             else:
-                lines.append(piece)
+                lines.append(part)
         return [sorted(line) for line in lines]
 
     def _split_pieces(self) -> list[list[int]]:
@@ -232,9 +232,9 @@ class Transcript:
     def _list_parts_after(self, number: int) -> list[int]:
         return [part for part in self.parts[number] if part > number]
 
-    def _is_new_line(self, piece: Sequence[int], line: Sequence[int]) -> bool:
+    def _is_new_line(self, part: Sequence[int], line: Sequence[int]) -> bool:
         """Return whether a piece stands below the line: with a gap, or not to its right as an index does."""
-        left, top, _, bottom = self.compute_box(piece)
+        left, top, _, bottom = self.compute_box(part)
         _, _, right, end = self.compute_box(line)
         return bool(top > end + SHARED * self._median_height or (top > end - SHARED * (bottom - top) and left < right))
 
@@ -250,6 +250,6 @@ def join_written(numbers: Sequence[int], written: Mapping[int, str]) -> str:
     return "".join(written[number] for number in numbers).strip()
 
 
-def drop_numbers(numbers: Sequence[int], some: Sequence[int]) -> list[int]:
-    """Return the numbers that are not among `some`."""
-    return [number for number in numbers if number not in some]
+def drop_numbers(numbers: Sequence[int], dropped: Sequence[int]) -> list[int]:
+    """Return the numbers that are not among `dropped`."""
+    return [number for number in numbers if number not in dropped]

@@ -62,9 +62,9 @@ class Parse:
             self._show_all(load_reader(self.policy), files)
             return
         # Before torch is imported: a large picture takes memory, and a bad one fails at once.
-        seen = segment_page(files[0])
+        segmented = segment_page(files[0])
         reader = load_reader(self.policy)
-        self._show(reader.parse_segmented(files[0], seen), reader, alone=True)
+        self._show(reader.parse_segmented(files[0], segmented), reader, alone=True)
 
     def _show_all(self, reader: PageReader, files: list[Path]) -> None:
         from aggrevated.cli.console import Progress, print_note
@@ -103,9 +103,9 @@ class Parse:
         if self.json:
             print_dict(parsed.to_dict() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
         elif alone:
-            known = set(parsed.reading.labels) != {"?"}
+            has_labels = set(parsed.reading.labels) != {"?"}
             in_one_line = " \\\\ ".join(parsed.latex.splitlines())
-            expression = [parsed.text, f"LaTeX: {in_one_line}"] if known else []
+            expression = [parsed.text, f"LaTeX: {in_one_line}"] if has_labels else []
             print("\n".join([*expression, *format_arcs(parsed)]))
         else:
             print(f"{parsed.file}: {' / '.join(parsed.text.splitlines())}")
@@ -131,7 +131,7 @@ class Parse:
         """Return the paths of the drawings by ending."""
         if not (self.draw or self.show_growth or self.out):
             return {}
-        drawings, grown = (make_drawing_paths(file, self.out, alone, which) for which in ("", "-growth"))
+        drawings, grown = (make_drawing_paths(file, self.out, alone, suffix) for suffix in ("", "-growth"))
         return drawings | ({"growth": grown["svg"]} if self.show_growth else {})
 
     def _draw(self, parsed: ParsedPage, reader: PageReader, drawings: dict[str, str]) -> None:

@@ -60,9 +60,9 @@ class ExpectedCosts(nn.Module):
         return total
 
     @torch.no_grad()
-    def estimate_costs(self, state: Tensor, taken: Tensor) -> ExpectedCostEstimates:
+    def estimate_costs(self, state: Tensor, actions: Tensor) -> ExpectedCostEstimates:
         """Return the calibrated estimates of the actions taken [...]."""
-        log_costs, doubts = (values.gather(-1, taken[..., None])[..., 0].numpy() for values in self(state))
+        log_costs, doubts = (values.gather(-1, actions[..., None])[..., 0].numpy() for values in self(state))
         (a, b), (c, d) = self.correction.tolist()
         return ExpectedCostEstimates(log_costs, doubts, np.exp(a * log_costs + b), 1 / (1 + np.exp(-(c * doubts + d))))
 

@@ -166,8 +166,8 @@ class ReadingPolicy(ParsingPolicy):
     def _rebuild(cls, shape: JsonDict, weights: dict[str, Tensor], card: JsonDict) -> ReadingPolicy:
         sizes = {name: shape[name] for name in ("hidden", "embedding", "layers")}
         policy = cls(make_blank_projection(), SYSTEMS[shape["system"]], **sizes)
-        kinds = {name: tensor.dtype for name, tensor in policy.state_dict().items()}
-        policy.load_state_dict({name: tensor.to(kinds[name]) for name, tensor in weights.items()})
+        dtypes = {name: tensor.dtype for name, tensor in policy.state_dict().items()}
+        policy.load_state_dict({name: tensor.to(dtypes[name]) for name, tensor in weights.items()})
         if not policy.classes:
             raise ValueError("it has no symbol names")
         if not torch.equal(names_to_bytes(policy.classes), policy.names):
@@ -313,7 +313,7 @@ class ReadingPolicy(ParsingPolicy):
     def reader(self) -> ReaderActor:
         """Return a NumPy copy of `encode_pages`."""
         assert self.encoder is not None and isinstance(self.embed, nn.Sequential)
-        cells = [CELLS["lstm"].copy_of(self.encoder, which) for which in range(2 * self.layers)]
+        cells = [CELLS["lstm"].copy_of(self.encoder, index) for index in range(2 * self.layers)]
         special = self.special.detach().numpy().copy()
         start = 2 * self.kind.hidden
         embed = NumpyNetwork.copy_of(self.embed)

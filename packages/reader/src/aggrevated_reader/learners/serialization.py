@@ -30,12 +30,12 @@ def read(path: Path, make: Callable[[JsonDict, dict[str, Tensor], JsonDict], T])
     Raises:
         DataError: The file is not a reader, or not one of this version.
     """
-    weights, facts = storage.load_checksummed(path, MAX_BYTES)
-    if facts.get("format") != FORMAT:
+    weights, metadata = storage.load_checksummed(path, MAX_BYTES)
+    if metadata.get("format") != FORMAT:
         raise DataError(f"{path} is not a reader; give a file that 'aggrevated export' made from a run of reader")
     try:
-        check(facts["shape"], weights)
-        return make(facts["shape"], weights, dict(facts["card"]))
+        check(metadata["shape"], weights)
+        return make(metadata["shape"], weights, dict(metadata["card"]))
     except Exception as error:  # errors of untrusted files show up anywhere
         raise DataError(
             f"{path} is not a reader that aggrevated {__version__} can load "

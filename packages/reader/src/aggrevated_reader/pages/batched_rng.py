@@ -43,21 +43,21 @@ class BatchedRng:
         """Sample an integer from low … high, both included."""
         return low + int((high - low + 1) * self.sample_fraction())
 
-    def pick(self, things: Sequence[T]) -> T:
+    def pick(self, items: Sequence[T]) -> T:
         """Sample one of the things, all with equal probability."""
-        return things[int(len(things) * self.sample_fraction())]
+        return items[int(len(items) * self.sample_fraction())]
 
-    def weigh(self, things: WeightedChoice[T]) -> T:
+    def weigh(self, choice: WeightedChoice[T]) -> T:
         """Sample one of the things by its weight."""
-        index = bisect_right(things.until, self.sample_fraction())
-        return things.things[min(index, len(things.things) - 1)]
+        index = bisect_right(choice.until, self.sample_fraction())
+        return choice.items[min(index, len(choice.items) - 1)]
 
 
 @dataclass(frozen=True)
 class WeightedChoice(Generic[T]):
     """Things to sample from, with weights."""
 
-    things: tuple[T, ...]
+    items: tuple[T, ...]
     until: tuple[float, ...]  # cumulative shares of the weights
 
     @classmethod

@@ -58,6 +58,6 @@ def synthesize_page(
             raise DataError(f"{label!r} cannot be written; use only {' '.join(WAYS)}")
     dice = BatchedRng(draw)
     path = shape_symbols(labels, hand, draw, dice)
-    places = compute_layout(lines, path.compute_boxes().tolist(), path.knees.tolist(), hand, dice)
-    ink = sample_as_tablet(path.move_symbols(places), hand, draw)
+    layout = compute_layout(lines, path.compute_boxes().tolist(), path.knees.tolist(), hand, dice)
+    ink = sample_as_tablet(path.move_symbols(layout), hand, draw)
     return Page(name, name, labels, heads, ink)

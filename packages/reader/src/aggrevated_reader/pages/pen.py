@@ -41,9 +41,9 @@ class Path:
         first = np.searchsorted(self.owners, np.arange(self.count))
         return np.hstack([np.minimum.reduceat(self.points, first), np.maximum.reduceat(self.points, first)])
 
-    def move_symbols(self, places: Array) -> Path:
+    def move_symbols(self, layout: Array) -> Path:
         """Return the path with each symbol transformed by `compute_layout`'s result [n, 5]."""
-        across, up, x, y, bar = places[self.owners].T
+        across, up, x, y, bar = layout[self.owners].T
         beyond = np.where(bar != across, np.maximum(self.points[:, 0] - self.knees[self.owners], 0.0), 0.0)
         moved = across * (self.points[:, 0] - beyond) + bar * beyond + x, up * self.points[:, 1] + y
         return replace(self, points=np.stack(moved, axis=1))

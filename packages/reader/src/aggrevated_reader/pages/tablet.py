@@ -37,8 +37,8 @@ def _resample_path(path: Path, hand: Writer, draw: np.random.Generator) -> tuple
     lengths = along[np.append(firsts[1:], len(points)) - 1] - along[firsts]
     counts = np.maximum(np.rint(lengths / hand.step).astype(np.int64) + 1, FEWEST)
     stroke = np.repeat(np.arange(len(firsts)), counts)
-    place = np.arange(len(stroke)) - np.repeat(np.cumsum(counts) - counts, counts)
-    inner = (place > 0) & (place < counts[stroke] - 1)
-    pace = place + hand.uneven_steps * inner * draw.uniform(-1.0, 1.0, len(place))
-    wanted = along[firsts][stroke] + lengths[stroke] * pace / (counts[stroke] - 1)
-    return np.stack([np.interp(wanted, along, points[:, i]) for i in range(2)], axis=1), counts
+    index = np.arange(len(stroke)) - np.repeat(np.cumsum(counts) - counts, counts)
+    inner = (index > 0) & (index < counts[stroke] - 1)
+    pace = index + hand.uneven_steps * inner * draw.uniform(-1.0, 1.0, len(index))
+    positions = along[firsts][stroke] + lengths[stroke] * pace / (counts[stroke] - 1)
+    return np.stack([np.interp(positions, along, points[:, i]) for i in range(2)], axis=1), counts

@@ -115,5 +115,5 @@ def sample_writer(dice: BatchedRng) -> Writer:
 
 def _sample_factor(dice: BatchedRng, by: float) -> float:
     """Sample a factor around 1; half and double are equally likely."""
-    spread = by * dice.sample_deviation()
-    return 1.0 + spread if spread > 0 else 1.0 / (1.0 - spread)
+    deviation = by * dice.sample_deviation()
+    return 1.0 + deviation if deviation > 0 else 1.0 / (1.0 - deviation)

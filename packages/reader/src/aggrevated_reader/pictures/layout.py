@@ -44,7 +44,7 @@ def find_columns(ink: Sequence[Strokes]) -> list[list[list[int]]]:
     if not ink:
         return []
     boxes = compute_boxes([np.concatenate(strokes) for strokes in ink]) / compute_median_symbol_size(ink)
-    blocks = [_Block((place,), *box) for place, box in enumerate(boxes.tolist())]
+    blocks = [_Block((index,), *box) for index, box in enumerate(boxes.tolist())]
     return [
         [list(_list_members(line)) for line in _split_lines(column)]
         for column in _split_columns(_merge_fractions(_merge_roots(blocks)))
@@ -105,8 +105,8 @@ def _merge_roots(blocks: list[_Block]) -> list[_Block]:
     for root in sorted(blocks, key=lambda block: block.width * block.height):
         under = [b for b in blocks if b is not root and _is_inside(b, root)]
         if under:
-            whole = _merge_blocks([root], [root, *_read(_merge_fractions(under))], float("nan"))
-            blocks = [whole if b is root else b for b in blocks if b not in under]
+            merged = _merge_blocks([root], [root, *_read(_merge_fractions(under))], float("nan"))
+            blocks = [merged if b is root else b for b in blocks if b not in under]
     return blocks
 
 
@@ -114,8 +114,8 @@ def _is_inside(block: _Block, root: _Block) -> bool:
     """Return whether most of the block lies in the root's box, to the right of the root's tick."""
     across = min(block.right, root.right) - max(block.left, root.left)
     down = min(block.bottom, root.bottom) - max(block.top, root.top)
-    enough = across > 0.8 * block.width and down > 0.7 * block.height and block.width < 0.8 * root.width
-    return enough and block.top > root.top and block.left > root.left + 0.1
+    is_mostly_inside = across > 0.8 * block.width and down > 0.7 * block.height and block.width < 0.8 * root.width
+    return is_mostly_inside and block.top > root.top and block.left > root.left + 0.1
 
 
 def _merge_fractions(blocks: list[_Block]) -> list[_Block]:
@@ -126,9 +126,9 @@ def _merge_fractions(blocks: list[_Block]) -> list[_Block]:
         above = _stack(blocks, bar, lambda block, axis: axis - block.bottom)
         below = _stack(blocks, bar, lambda block, axis: block.top - axis)
         if above and below:
-            whole = _merge_blocks([*above, bar, *below], [*_read(above), bar, *_read(below)], bar.middle)
+            fraction = _merge_blocks([*above, bar, *below], [*_read(above), bar, *_read(below)], bar.middle)
             merged = {*above, *below}
-            blocks = [whole if b is bar else b for b in blocks if b not in merged]
+            blocks = [fraction if b is bar else b for b in blocks if b not in merged]
     return blocks
 
 
@@ -196,8 +196,8 @@ def _merge_lines(lines: list[list[_Block]]) -> list[list[_Block]]:
     for upper in range(len(lines)):
         for lower in range(upper):
             if _is_one_line(lines[upper], lines[lower]):
-                rest = [line for index, line in enumerate(lines) if index not in (upper, lower)]
-                return _merge_lines([*rest, sorted(lines[lower] + lines[upper], key=lambda block: block.across)])
+                remaining = [line for index, line in enumerate(lines) if index not in (upper, lower)]
+                return _merge_lines([*remaining, sorted(lines[lower] + lines[upper], key=lambda block: block.across)])
     return lines
 
 
@@ -213,11 +213,11 @@ def _is_one_line(a: list[_Block], b: list[_Block]) -> bool:
 def _sort_line(line: list[_Block]) -> list[_Block]:
     """Return the blocks of a line in reading order; a block above another comes after it, as exponents do."""
     line = sorted(line, key=lambda block: block.across)
-    for place in range(1, len(line)):
-        left, right = line[place - 1 : place + 1]
+    for index in range(1, len(line)):
+        left, right = line[index - 1 : index + 1]
         shared = min(left.right, right.right) - max(left.left, right.left)
         if left.bottom < right.top and right.left < left.left + 0.05 and shared > 0.5 * min(left.width, right.width):
-            line[place - 1 : place + 1] = right, left
+            line[index - 1 : index + 1] = right, left
     return line
 
 

@@ -147,19 +147,21 @@ def _find_lines(runs: Array, width: int) -> list[_Line]:
 
     labels, _ = ndimage.label(runs, np.ones((3, 3)))
     boxes = ndimage.find_objects(labels)
-    pieces = [(box[0].start, box[0].stop, box[1].start, box[1].stop) for box in boxes]
+    segments = [(box[0].start, box[0].stop, box[1].start, box[1].stop) for box in boxes]
     bands: list[list[tuple[int, int, int, int]]] = []
-    for piece in sorted(pieces):
-        near = [band for band in bands if any(piece[0] < other[1] + 4 and other[0] < piece[1] + 4 for other in band)]
+    for segment in sorted(segments):
+        near = [
+            band for band in bands if any(segment[0] < other[1] + 4 and other[0] < segment[1] + 4 for other in band)
+        ]
         if near:
-            near[-1].append(piece)
+            near[-1].append(segment)
         else:
-            bands.append([piece])
+            bands.append([segment])
     full = [band for band in bands if _measure_coverage(band, width) >= FULL * width]
     if len(full) < MANY:
         full = [
             band for band in full
-            if min(piece[2] for piece in band) <= BORDER and max(piece[3] for piece in band) >= width - BORDER
+            if min(segment[2] for segment in band) <= BORDER and max(segment[3] for segment in band) >= width - BORDER
         ]  # fmt: skip
     return [_make_line(runs, band) for band in full]
 
@@ -170,10 +172,10 @@ def _measure_coverage(band: list[tuple[int, int, int, int]], width: int) -> int:
 
 
 def _make_line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
-    rows = slice(min(piece[0] for piece in band), max(piece[1] for piece in band))
+    rows = slice(min(segment[0] for segment in band), max(segment[1] for segment in band))
     columns = runs[rows].sum(axis=0)
-    left = min(piece[2] for piece in band)
-    right = max(piece[3] for piece in band)
+    left = min(segment[2] for segment in band)
+    right = max(segment[3] for segment in band)
     return _Line(rows, left, right, int(np.median(columns[columns > 0])) if columns.any() else 1)
 
 

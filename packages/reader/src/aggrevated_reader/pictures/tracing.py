@@ -11,13 +11,13 @@ MAX_LINE = 100_000  # pixels of all lines
 SMOOTHED = 2  # rounds in which every point moves half-way to the middle of its neighbors
 
 
-def trace_strokes(line: Array, labels: Array, wanted: Array, scale: float = 1.0) -> list[Strokes]:
+def trace_strokes(line: Array, labels: Array, selected: Array, scale: float = 1.0) -> list[Strokes]:
     """Return the line of each label as strokes, times `scale`; a single pixel is a stroke of one point.
 
     Args:
         line: The pixels of the lines, bool [height, width].
         labels: The label of each pixel, int [height, width].
-        wanted: The labels to trace; each has at least one pixel.
+        selected: The labels to trace; each has at least one pixel.
         scale: Factor of the coordinates.
 
     Raises:
@@ -33,8 +33,8 @@ def trace_strokes(line: Array, labels: Array, wanted: Array, scale: float = 1.0)
     points = _smooth_points(np.stack([x, y], axis=1)[pixels].astype(np.float64), lengths) * float(scale)
     strokes = np.split(points, np.cumsum(lengths)[:-1])
     order = np.argsort(owner, kind="stable")
-    first = np.searchsorted(owner[order], wanted)
-    last = np.searchsorted(owner[order], wanted, side="right")
+    first = np.searchsorted(owner[order], selected)
+    last = np.searchsorted(owner[order], selected, side="right")
     return [tuple(strokes[k] for k in order[a:b]) for a, b in zip(first, last, strict=True)]
 
 
@@ -52,7 +52,7 @@ def _find_links(line: Array, y: Array, x: Array) -> tuple[Array, Array]:
     return linked, to
 
 
-def _find_chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
+def _find_chains(linked: Array, to: Array, component: Array) -> tuple[Array, Array]:
     """Return the pixels of all chains, one chain after the other, and the number of pixels of each chain.
 
     A step is a pixel and a direction. Each step is followed by the next one of its chain up to an end or
@@ -62,11 +62,11 @@ def _find_chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
     Args:
         linked: Which neighbors are linked, bool [n, 8].
         to: The neighbors' numbers, int [n, 8].
-        piece: The connected component of each pixel, [n].
+        component: The connected component of each pixel, [n].
     """
     degree = linked.sum(axis=1)
     ends = degree != 2
-    ends[_select_ring_starts(piece, ends)] = True
+    ends[_select_ring_starts(component, ends)] = True
     step = np.flatnonzero(linked)  # as pixel · 8 + direction
     step_index = np.full(linked.size, -1)
     step_index[step] = np.arange(len(step))
@@ -92,18 +92,18 @@ def _find_chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
     return np.concatenate([pixels, alone]).astype(np.int64), np.concatenate([lengths, np.ones_like(alone)])
 
 
-def _find_next_steps(linked: Array, target: Array, way: Array, ends: Array, place: Array) -> Array:
+def _find_next_steps(linked: Array, target: Array, direction: Array, ends: Array, step_index: Array) -> Array:
     """Return the step that follows each one, or the step itself at the end of a chain."""
-    others = linked[target].copy()
-    others[np.arange(len(target)), (way + 4) % 8] = False
-    following = place[target * 8 + others.argmax(axis=1)]
+    candidates = linked[target].copy()
+    candidates[np.arange(len(target)), (direction + 4) % 8] = False
+    following = step_index[target * 8 + candidates.argmax(axis=1)]
     return np.where(ends[target], np.arange(len(target)), following)
 
 
-def _select_ring_starts(piece: Array, ends: Array) -> Array:
+def _select_ring_starts(component: Array, ends: Array) -> Array:
     """Return a pixel of every closed line without end or crossing, where it is cut open."""
-    numbers, first = np.unique(piece, return_index=True)
-    rings: Array = first[~np.isin(numbers, piece[ends])]
+    numbers, first = np.unique(component, return_index=True)
+    rings: Array = first[~np.isin(numbers, component[ends])]
     return rings
 
 

@@ -55,26 +55,26 @@ class DrawEndpoints:
 
     async def read(self, request: Request) -> Response:
         """Return the symbols, labels and tree of a drawing."""
-        facts = await read_json_body(request, MAX_DRAWING)
-        return make_json_response(await self.turns(lambda: self.drawings.read(parse_drawing(facts)).to_dict()))
+        body = await read_json_body(request, MAX_DRAWING)
+        return make_json_response(await self.turns(lambda: self.drawings.read(parse_drawing(body)).to_dict()))
 
     async def steps(self, request: Request) -> Response:
         """Return the parse of a drawing step by step."""
-        facts = await read_json_body(request, MAX_DRAWING)
+        body = await read_json_body(request, MAX_DRAWING)
         return make_json_response(
-            await self.turns(lambda: self.drawings.list_steps(parse_drawing(facts), is_confirmed(facts)))
+            await self.turns(lambda: self.drawings.list_steps(parse_drawing(body), is_confirmed(body)))
         )
 
     async def inkml(self, request: Request) -> Response:
         """Return the page as an InkML file."""
-        facts = await read_json_body(request, MAX_DRAWING)
-        data = await self.turns(lambda: self.drawings.export_inkml(parse_drawing(facts), is_confirmed(facts)))
+        body = await read_json_body(request, MAX_DRAWING)
+        data = await self.turns(lambda: self.drawings.export_inkml(parse_drawing(body), is_confirmed(body)))
         return Response(data, media_type="application/inkml+xml")
 
     async def keep(self, request: Request) -> Response:
         """Save the corrected page."""
-        facts = await read_json_body(request, MAX_DRAWING)
-        return make_json_response(await self.turns(lambda: self.drawings.keep(parse_drawing(facts), facts.get("seen"))))
+        body = await read_json_body(request, MAX_DRAWING)
+        return make_json_response(await self.turns(lambda: self.drawings.keep(parse_drawing(body), body.get("seen"))))
 
     async def look(self, request: Request) -> Response:
         """Return the ink in a picture or an InkML file."""
@@ -86,9 +86,9 @@ class DrawEndpoints:
         )
 
 
-def is_confirmed(facts: JsonDict) -> bool:
+def is_confirmed(body: JsonDict) -> bool:
     """Return whether the user has confirmed the tree."""
-    return facts.get("confirmed") is True
+    return body.get("confirmed") is True
 
 
 def parse_sides(request: Request) -> tuple[float, float]:

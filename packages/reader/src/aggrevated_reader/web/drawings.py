@@ -121,8 +121,8 @@ class Drawings:
         symbols = drawing.group_symbols()
         if len(symbols) > MAX_SYMBOLS:
             raise DataError(f"there are more than {MAX_SYMBOLS} symbols; write less on one page")
-        seen = SegmentedPage(to_unlabeled_page(NAME, [drawing.get_strokes(parts) for parts in symbols]))
-        parsed = self.reader.parse_segmented(Path(NAME), seen)
+        segmented = SegmentedPage(to_unlabeled_page(NAME, [drawing.get_strokes(parts) for parts in symbols]))
+        parsed = self.reader.parse_segmented(Path(NAME), segmented)
         labels = list(parsed.reading.labels)
         heads = parsed.reading.heads.copy()
         number = {parts: index for index, parts in enumerate(symbols, 1)} | {(): 0}
@@ -147,12 +147,12 @@ class Drawings:
         """Return the drawing as InkML: ink and symbols, with labels and heads if they are confirmed."""
         return self.read(drawing).export_inkml(confirmed)
 
-    def keep(self, drawing: Drawing, seen: object) -> JsonDict:
+    def keep(self, drawing: Drawing, displayed: object) -> JsonDict:
         """Save a page with its confirmed tree in the folder, under a new name.
 
         Args:
             drawing: The ink and the corrections.
-            seen: The labels and heads that the browser displayed when the user confirmed the tree.
+            displayed: The labels and heads that the browser displayed when the user confirmed the tree.
 
         Returns:
             The name of the file, the folder, and the number of saved pages, for JSON.
@@ -161,7 +161,7 @@ class Drawings:
             DataError: The tree differs from the displayed one.
         """
         read = self.read(drawing)
-        if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
+        if displayed != {"labels": list(read.labels), "heads": read.heads.tolist()}:
             raise DataError("the confirmed tree is not the displayed one; check the tree again, and confirm it")
         data = read.export_inkml(confirmed=True)
         for number in count(self._count_saved_pages() + 1):
@@ -172,11 +172,11 @@ class Drawings:
 
     def import_file(self, data: bytes, name: str, width: float, height: float) -> JsonDict:
         """Return the ink of a picture or InkML, scaled to the page, and the symbols that the file defines."""
-        seen = segment_file(data, name, also="")
-        if not len(seen.page):
+        segmented = segment_file(data, name, also="")
+        if not len(segmented.page):
             raise DataError(f"{name} has no ink; give a picture or InkML of algebra")
-        grouped = bool(seen.stroke_ids) and bool(parse_inkml(data, name).symbols)
-        return to_drawing_dict(seen, width, height, grouped)
+        grouped = bool(segmented.stroke_ids) and bool(parse_inkml(data, name).symbols)
+        return to_drawing_dict(segmented, width, height, grouped)
 
     def make_example(self, seed: int, width: float, height: float) -> JsonDict:
         """Return a generated page by a generated writer."""
@@ -188,11 +188,11 @@ class Drawings:
         )
 
 
-def to_drawing_dict(seen: SegmentedPage, width: float, height: float, grouped: bool = False) -> JsonDict:
+def to_drawing_dict(segmented: SegmentedPage, width: float, height: float, grouped: bool = False) -> JsonDict:
     """Return the ink of a page as parts that are scaled to the size of the browser's page, for JSON.
 
     Args:
-        seen: The page.
+        segmented: The page.
         width: The width of the browser's page, in pixels.
         height: The height of the browser's page, in pixels.
         grouped: Whether the file defines which strokes are a symbol.
@@ -200,11 +200,11 @@ def to_drawing_dict(seen: SegmentedPage, width: float, height: float, grouped: b
     Returns:
         The parts, the known labels and heads of symbols, whether the tree is confirmed, and doubts.
     """
-    page = seen.page
+    page = segmented.page
     ink = place_symbols(page.ink, width, height)
-    is_pictured = not seen.stroke_ids
-    pieces = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
-    firsts = np.cumsum([0, *map(len, pieces)]).tolist()
+    is_pictured = not segmented.stroke_ids
+    parts_by_symbol = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
+    firsts = np.cumsum([0, *map(len, parts_by_symbol)]).tolist()
     part_numbers = [list(range(first, last)) for first, last in pairwise(firsts)]
     gold = has_gold_heads(page)
     corrections = [
@@ -214,5 +214,7 @@ def to_drawing_dict(seen: SegmentedPage, width: float, height: float, grouped: b
         for parts, label, head in zip(part_numbers, page.symbols, page.heads.tolist(), strict=True)
         if grouped or label != NAMELESS
     ]
-    parts = [[np.round(stroke, 2).tolist() for stroke in part] for piece in pieces for part in piece]
-    return {"parts": parts, "said": corrections, "confirmed": gold, "doubts": list(seen.doubts)}
+    parts = [
+        [np.round(stroke, 2).tolist() for stroke in part] for symbol_parts in parts_by_symbol for part in symbol_parts
+    ]
+    return {"parts": parts, "said": corrections, "confirmed": gold, "doubts": list(segmented.doubts)}

@@ -59,25 +59,27 @@ class Drawing:
 
     def group_symbols(self) -> list[Parts]:
         """Return the parts of each symbol, in reading order: by corrections, and by geometry for the rest."""
-        known = [one.parts for one in self.corrections]
-        taken = {part for parts in known for part in parts}
-        free = [part for part in range(len(self.parts)) if part not in taken]
-        known += [tuple(free[index] for index in group) for group in group_strokes([self.parts[part] for part in free])]
-        ink = [self.get_strokes(parts) for parts in known]
-        return [known[index] for index in sort_reading_order(ink)] if ink else []
+        groups = [correction.parts for correction in self.corrections]
+        used = {part for parts in groups for part in parts}
+        free = [part for part in range(len(self.parts)) if part not in used]
+        groups += [
+            tuple(free[index] for index in group) for group in group_strokes([self.parts[part] for part in free])
+        ]
+        ink = [self.get_strokes(parts) for parts in groups]
+        return [groups[index] for index in sort_reading_order(ink)] if ink else []
 
     def get_strokes(self, parts: Parts) -> Strokes:
         """Return the strokes of some parts."""
         return tuple(stroke for part in parts for stroke in self.parts[part])
 
 
-def parse_drawing(facts: dict[str, Any]) -> Drawing:
+def parse_drawing(body: dict[str, Any]) -> Drawing:
     """Return the drawing in a request.
 
     Raises:
         DataError: The request is not a drawing.
     """
-    parts = parse_list(facts, "parts", MAX_PARTS)
+    parts = parse_list(body, "parts", MAX_PARTS)
     points = 0
     strokes: list[Strokes] = []
     pressures: list[tuple[Array, ...]] = []
@@ -90,12 +92,12 @@ def parse_drawing(facts: dict[str, Any]) -> Drawing:
             raise DataError(f"the page has more than {MAX_POINTS:,} points; write less on one page")
         strokes.append(tuple(array[:, :2].copy() for array in arrays))
         pressures.append(tuple(array[:, 2].copy() for array in arrays))
-    return Drawing(tuple(strokes), tuple(pressures), parse_corrections(facts, len(parts)))
+    return Drawing(tuple(strokes), tuple(pressures), parse_corrections(body, len(parts)))
 
 
-def parse_list(facts: dict[str, Any], name: str, most: int) -> list[Any]:
+def parse_list(body: dict[str, Any], name: str, most: int) -> list[Any]:
     """Return a list of the request, of at most `most` items; a missing one is empty."""
-    items = facts.get(name, [])
+    items = body.get(name, [])
     if not isinstance(items, list) or len(items) > most:
         raise DataError(f"{name} must be a list of at most {most} items; write less on one page, or reload it")
     return items
@@ -119,22 +121,22 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-def parse_corrections(facts: dict[str, Any], count: int) -> tuple[SymbolCorrection, ...]:
+def parse_corrections(body: dict[str, Any], count: int) -> tuple[SymbolCorrection, ...]:
     """Return the corrections of a request, without heads that are no longer symbols."""
-    corrections = [parse_correction(entry, count) for entry in parse_list(facts, "said", MAX_PARTS)]
+    corrections = [parse_correction(entry, count) for entry in parse_list(body, "said", MAX_PARTS)]
     parts = [part for one in corrections for part in one.parts]
     if len(parts) != len(set(parts)):
         raise DataError("a part belongs to two symbols; reload the page")
     heads = {one.head for one in corrections if one.head}
-    known = {one.parts for one in corrections}
-    taken = set(parts)
-    for head in sorted(heads - known):  # a head is a symbol, unless its parts belong to other symbols now
-        if not taken & set(head):
+    symbols = {one.parts for one in corrections}
+    used = set(parts)
+    for head in sorted(heads - symbols):  # a head is a symbol, unless its parts belong to other symbols now
+        if not used & set(head):
             corrections.append(SymbolCorrection(head))
-            known.add(head)
-            taken |= set(head)
+            symbols.add(head)
+            used |= set(head)
     return tuple(
-        SymbolCorrection(one.parts, one.label, None if one.head and one.head not in known else one.head)
+        SymbolCorrection(one.parts, one.label, None if one.head and one.head not in symbols else one.head)
         for one in corrections
     )
 

@@ -41,8 +41,8 @@ async def read_body(request: Request, most: int) -> bytes:
         raise too_large
     try:
         async with asyncio.timeout(PATIENCE):
-            async for piece in request.stream():
-                data += piece
+            async for chunk in request.stream():
+                data += chunk
                 if len(data) > most:
                     raise too_large
     except TimeoutError as error:
@@ -108,10 +108,10 @@ def make_file_endpoint(name: str) -> Endpoint:
     return send_file
 
 
-def make_json_response(facts: object, status: int = 200) -> Response:
+def make_json_response(content: object, status: int = 200) -> Response:
     """Return a response of strict JSON, without NaN and infinity."""
     return Response(
-        json.dumps(facts, ensure_ascii=False, allow_nan=False).encode(), status, media_type="application/json"
+        json.dumps(content, ensure_ascii=False, allow_nan=False).encode(), status, media_type="application/json"
     )
 
 

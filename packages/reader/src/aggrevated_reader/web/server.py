@@ -141,9 +141,9 @@ class IdleTimeoutProtocol(H11Protocol):
         self.loop.call_later(PATIENCE, self.close_if_idle, self.cycle)  # before a pipelined request begins
         super().on_response_complete()
 
-    def close_if_idle(self, then: object) -> None:
-        """Close the connection, unless a request has arrived since `then`."""
-        if self.cycle is then and not self.transport.is_closing():
+    def close_if_idle(self, cycle: object) -> None:
+        """Close the connection, unless a request has arrived since `cycle`."""
+        if self.cycle is cycle and not self.transport.is_closing():
             self.transport.close()
 
 

@@ -39,8 +39,8 @@ def list_ways(symbol: str) -> tuple[Way, ...]:
 
 def _parse_way(text: str) -> Way:
     strokes = [stroke.split() for stroke in text.split("|")]
-    points = np.array([[float(v) for v in word.rstrip("*").split(",")] for stroke in strokes for word in stroke]) / 100
-    parts = [_parse_stroke(words) for words in strokes]
+    points = np.array([[float(v) for v in item.rstrip("*").split(",")] for stroke in strokes for item in stroke]) / 100
+    parts = [_parse_stroke(items) for items in strokes]
     curve = np.zeros((sum(len(matrix) for matrix, _ in parts), len(points)))
     row = column = 0
     for matrix, _ in parts:
@@ -51,20 +51,20 @@ def _parse_way(text: str) -> Way:
     return Way(points, curve, numbers, np.concatenate([corners for _, corners in parts]))
 
 
-def _parse_stroke(words: Sequence[str]) -> tuple[Array, Array]:
+def _parse_stroke(items: Sequence[str]) -> tuple[Array, Array]:
     """Return the matrix from points to curve, [P, C], and which points of the curve are corners, [P]."""
-    last = len(words) - 1
-    ends = [0, *(i for i, word in enumerate(words) if word.endswith("*") and 0 < i < last), last]
-    pieces = []
+    last = len(items) - 1
+    ends = [0, *(i for i, item in enumerate(items) if item.endswith("*") and 0 < i < last), last]
+    matrices = []
     corners = []
     for first, end in pairwise(ends):
-        piece = np.zeros((SAMPLES * (end - first), len(words)))
-        piece[:, first : end + 1] = _make_catmull_rom_matrix(end - first + 1)
-        pieces.append(piece)
-        corners.append(np.arange(len(piece)) == 0)
-    final = np.zeros((1, len(words)))
+        matrix = np.zeros((SAMPLES * (end - first), len(items)))
+        matrix[:, first : end + 1] = _make_catmull_rom_matrix(end - first + 1)
+        matrices.append(matrix)
+        corners.append(np.arange(len(matrix)) == 0)
+    final = np.zeros((1, len(items)))
     final[0, last] = 1.0
-    return np.concatenate([*pieces, final]), np.concatenate([*corners, [True]])
+    return np.concatenate([*matrices, final]), np.concatenate([*corners, [True]])
 
 
 def _make_catmull_rom_matrix(count: int) -> Array:
