@@ -138,7 +138,7 @@ def test_algorithm_1_uses_new_roll_in_seeds_and_fixed_validation_seeds():
 
 
 def test_algorithm_1_validates_every_given_number_of_iterations():
-    """Of seven iterations the first policy, the third and the sixth are validated; the best of them is the best policy."""
+    """The policies after 0, 3 and 6 of 7 iterations are validated, and the best of them is stored."""
     seen = []
     returns = [1.0, 5.0, 2.0]
 

@@ -27,7 +27,7 @@ def test_short_run_reaches_expert_return(tmp_path: Path, task: str, update: str,
 
 
 def test_reinforce_does_not_reach_goal_of_acrobot(tmp_path: Path) -> None:
-    """As in the paper: a random policy gets no reward within 200 steps, so there is no gradient."""
+    """As in the paper: a random policy gets no reward within 200 steps, so its gradient is zero."""
     config = resolve_config("acrobot", "reinforce", iterations=5, seed=17)
     result = fit_run(Run.create(tmp_path / "run", config))
     assert result.more["test_return"] == -200

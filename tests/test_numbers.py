@@ -92,7 +92,7 @@ def test_measured_number_has_a_mark(page: Path) -> None:
         if (found := find_unmarked_numbers(sentence))
     ]
     report = "\n".join(f"{', '.join(found)} in: {sentence}" for found, sentence in wrong)
-    assert not wrong, f"no JSON is said to hold these (CONTRIBUTING.md says how):\n{report}"
+    assert not wrong, f"these measured numbers have no mark (see CONTRIBUTING.md):\n{report}"
 
 
 @pytest.mark.parametrize(

@@ -191,9 +191,7 @@ def read_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
-OPTION = re.compile(
-    r"(--[a-z][a-z-]*)(?= INT| FLOAT| TEXT| NAME| STR| PATH| [A-Z][a-z])"
-)  # options that are explained, not only mentioned
+OPTION = re.compile(r"(--[a-z][a-z-]*)(?= INT| FLOAT| TEXT| NAME| STR| PATH| [A-Z][a-z])")  # where it is explained
 
 
 def split_options(text: str) -> dict[str, str]:

@@ -120,7 +120,7 @@ def test_diagnose_reports_illegal_actions_of_the_expert() -> None:
 
 @dataclass(frozen=True)
 class InconsistentVExpert:
-    """An expert whose V is not the least of its Q."""
+    """An expert whose V is not the minimum of its Q."""
 
     expert: Any
     discount: float = 0.99

@@ -144,28 +144,21 @@ def test_as_expert_planner_walks_home_the_shortest_way(simulator):
 
 
 def test_expert_capability_follows_the_methods_of_the_object(simulator, states, places):
-    all_actions_expert, state_action_expert, state_value_expert = (
-        as_expert(kind, simulator) for kind in (AllActionsQ, StateActionQ, StateValue)
-    )
-    assert [
-        get_expert_capability(e)
-        for e in (all_actions_expert, state_action_expert, state_value_expert, as_expert(act_on_one, simulator))
-    ] == [
+    q_expert, q_of_expert, v_expert = (as_expert(kind, simulator) for kind in (AllActionsQ, StateActionQ, StateValue))
+    assert [get_expert_capability(e) for e in (q_expert, q_of_expert, v_expert, as_expert(act_on_one, simulator))] == [
         "q",
         "q_of",
         "v",
         "act",
     ]
-    assert isinstance(all_actions_expert, DiscreteQExpert) and not isinstance(
-        all_actions_expert, StateValueExpert | StateActionQExpert
+    assert isinstance(q_expert, DiscreteQExpert) and not isinstance(q_expert, StateValueExpert | StateActionQExpert)
+    assert isinstance(q_of_expert, StateActionQExpert) and not isinstance(
+        q_of_expert, DiscreteQExpert | StateValueExpert
     )
-    assert isinstance(state_action_expert, StateActionQExpert) and not isinstance(
-        state_action_expert, DiscreteQExpert | StateValueExpert
-    )
-    assert isinstance(state_value_expert, StateValueExpert) and state_value_expert.discount == 1.0
-    np.testing.assert_array_equal(query_q_values(all_actions_expert, states), np.abs(places[:, None] + [-1, 0, 1]))
-    np.testing.assert_array_equal(query_state_action_q(state_action_expert, states, np.full(12, 2)), np.abs(places + 1))
-    np.testing.assert_array_equal(query_state_values(state_value_expert, states), np.abs(places))
+    assert isinstance(v_expert, StateValueExpert) and v_expert.discount == 1.0
+    np.testing.assert_array_equal(query_q_values(q_expert, states), np.abs(places[:, None] + [-1, 0, 1]))
+    np.testing.assert_array_equal(query_state_action_q(q_of_expert, states, np.full(12, 2)), np.abs(places + 1))
+    np.testing.assert_array_equal(query_state_values(v_expert, states), np.abs(places))
 
 
 def test_as_expert_returns_an_expert_unchanged(simulator):
