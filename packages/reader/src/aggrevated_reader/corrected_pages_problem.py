@@ -180,13 +180,13 @@ def make_corrected_pages_problem(folder: str, seed: int) -> Problem:
     pages, arrays = load_corrected_arrays(folder, seed)
     system = load_builtin_reader().system
     page_indices = (arrays.validation[: pages.own], arrays.validation[pages.own :], pages.originals, arrays.test)
-    own, generated, corrected, reported = (
+    by_same_writers, generated, corrected, reported = (
         GoldPages(Parser(arrays.corpus, part, True, system), arrays) for part in page_indices
     )
     problem = make_problem(
         arrays,
         system,
-        lambda _: CorrectedPagesEvaluator(own, generated),
+        lambda _: CorrectedPagesEvaluator(by_same_writers, generated),
         lambda policy: attach_training_pages(policy, arrays),
     )
     reader = {

@@ -46,11 +46,11 @@ def evaluate_reader(
     heads = extract_predicted_heads(trajectories, parser)
     names, _ = policy.predict_names(np.arange(len(pages)))
     is_named = names == encode_labels([label for page in pages for label in page.symbols], policy.classes)
-    kinds = {name: np.array([test(page) for page in pages]) for name, test in KINDS.items()}
+    page_kinds = {name: np.array([test(page) for page in pages]) for name, test in KINDS.items()}
     if core:
-        kinds |= {"core": np.array(core), "not core": ~np.array(core)}
+        page_kinds |= {"core": np.array(core), "not core": ~np.array(core)}
     groups = {
-        name: score_group(parser, heads, is_named, selected) for name, selected in kinds.items() if selected.any()
+        name: score_group(parser, heads, is_named, selected) for name, selected in page_kinds.items() if selected.any()
     }
     details = {
         "names": float(is_named.mean()),

@@ -57,8 +57,8 @@ def list_parse_steps(policy: Policy, parser: Parser, known: bool) -> list[JsonDi
             for a, transition in enumerate(transitions):
                 if legal[t, a]:
                     transition |= {"cost_to_go": int(costs[t, a]), "costs": int(costs[t, a] - least)}
-        taken = names[int(trajectories.actions[0, t])]
-        steps.append(extract_configuration(states[t], parser) | {"taken": taken, "transitions": transitions})
+        taken_name = names[int(trajectories.actions[0, t])]
+        steps.append(extract_configuration(states[t], parser) | {"taken": taken_name, "transitions": transitions})
     return [*steps, extract_configuration(last[0], parser) | {"taken": "", "transitions": []}]
 
 

@@ -209,31 +209,31 @@ class Transcript:
     def lines(self) -> list[list[int]]:
         """The symbols of each line; a part of the root that stands below all before it starts a new line."""
         lines: list[list[int]] = []
-        for part in self._split_pieces():
+        for part in self._split_parts():
             if lines and not self._is_new_line(part, lines[-1]):
                 lines[-1] += part
             else:
                 lines.append(part)
         return [sorted(line) for line in lines]
 
-    def _split_pieces(self) -> list[list[int]]:
+    def _split_parts(self) -> list[list[int]]:
         """Return the root with the parts before it, then each later part of the root with its descendants."""
         if not self.labels:
             return []
-        root, *others = self.parts[0]
+        root, *later_roots = self.parts[0]
         is_bar_or_root = self.labels[root - 1] in (BAR, ROOT_SIGN)
-        own_parts = [part for part in self.parts[root] if part < root] + self._list_parts_after(root)[
+        first_parts = [part for part in self.parts[root] if part < root] + self._list_parts_after(root)[
             : int(is_bar_or_root)
         ]
-        first = [root, *(member for part in own_parts for member in self.list_descendants(part))]
-        later = sorted({*others, *self.parts[root]} - {*own_parts})
+        first = [root, *(member for part in first_parts for member in self.list_descendants(part))]
+        later = sorted({*later_roots, *self.parts[root]} - {*first_parts})
         return [first, *map(self.list_descendants, later)]
 
     def _list_parts_after(self, number: int) -> list[int]:
         return [part for part in self.parts[number] if part > number]
 
     def _is_new_line(self, part: Sequence[int], line: Sequence[int]) -> bool:
-        """Return whether a piece stands below the line: with a gap, or not to its right as an index does."""
+        """Return whether a part stands below the line: with a gap, or not to its right as an index does."""
         left, top, _, bottom = self.compute_box(part)
         _, _, right, end = self.compute_box(line)
         return bool(top > end + SHARED * self._median_height or (top > end - SHARED * (bottom - top) and left < right))

@@ -147,21 +147,19 @@ def _find_lines(runs: Array, width: int) -> list[_Line]:
 
     labels, _ = ndimage.label(runs, np.ones((3, 3)))
     boxes = ndimage.find_objects(labels)
-    segments = [(box[0].start, box[0].stop, box[1].start, box[1].stop) for box in boxes]
+    spans = [(box[0].start, box[0].stop, box[1].start, box[1].stop) for box in boxes]
     bands: list[list[tuple[int, int, int, int]]] = []
-    for segment in sorted(segments):
-        near = [
-            band for band in bands if any(segment[0] < other[1] + 4 and other[0] < segment[1] + 4 for other in band)
-        ]
+    for span in sorted(spans):
+        near = [band for band in bands if any(span[0] < other[1] + 4 and other[0] < span[1] + 4 for other in band)]
         if near:
-            near[-1].append(segment)
+            near[-1].append(span)
         else:
-            bands.append([segment])
+            bands.append([span])
     full = [band for band in bands if _measure_coverage(band, width) >= FULL * width]
     if len(full) < MANY:
         full = [
             band for band in full
-            if min(segment[2] for segment in band) <= BORDER and max(segment[3] for segment in band) >= width - BORDER
+            if min(span[2] for span in band) <= BORDER and max(span[3] for span in band) >= width - BORDER
         ]  # fmt: skip
     return [_make_line(runs, band) for band in full]
 
@@ -172,10 +170,10 @@ def _measure_coverage(band: list[tuple[int, int, int, int]], width: int) -> int:
 
 
 def _make_line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
-    rows = slice(min(segment[0] for segment in band), max(segment[1] for segment in band))
+    rows = slice(min(span[0] for span in band), max(span[1] for span in band))
     columns = runs[rows].sum(axis=0)
-    left = min(segment[2] for segment in band)
-    right = max(segment[3] for segment in band)
+    left = min(span[2] for span in band)
+    right = max(span[3] for span in band)
     return _Line(rows, left, right, int(np.median(columns[columns > 0])) if columns.any() else 1)
 
 

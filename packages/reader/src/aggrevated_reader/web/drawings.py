@@ -203,8 +203,8 @@ def to_drawing_dict(segmented: SegmentedPage, width: float, height: float, group
     page = segmented.page
     ink = place_symbols(page.ink, width, height)
     is_pictured = not segmented.stroke_ids
-    parts_by_symbol = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
-    firsts = np.cumsum([0, *map(len, parts_by_symbol)]).tolist()
+    groups = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
+    firsts = np.cumsum([0, *map(len, groups)]).tolist()
     part_numbers = [list(range(first, last)) for first, last in pairwise(firsts)]
     gold = has_gold_heads(page)
     corrections = [
@@ -214,7 +214,5 @@ def to_drawing_dict(segmented: SegmentedPage, width: float, height: float, group
         for parts, label, head in zip(part_numbers, page.symbols, page.heads.tolist(), strict=True)
         if grouped or label != NAMELESS
     ]
-    parts = [
-        [np.round(stroke, 2).tolist() for stroke in part] for symbol_parts in parts_by_symbol for part in symbol_parts
-    ]
+    parts = [[np.round(stroke, 2).tolist() for stroke in part] for group in groups for part in group]
     return {"parts": parts, "said": corrections, "confirmed": gold, "doubts": list(segmented.doubts)}

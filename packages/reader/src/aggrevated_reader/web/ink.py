@@ -62,11 +62,9 @@ class Drawing:
         groups = [correction.parts for correction in self.corrections]
         used = {part for parts in groups for part in parts}
         free = [part for part in range(len(self.parts)) if part not in used]
-        groups += [
-            tuple(free[index] for index in group) for group in group_strokes([self.parts[part] for part in free])
-        ]
+        groups += [tuple(free[i] for i in group) for group in group_strokes([self.parts[part] for part in free])]
         ink = [self.get_strokes(parts) for parts in groups]
-        return [groups[index] for index in sort_reading_order(ink)] if ink else []
+        return [groups[i] for i in sort_reading_order(ink)] if ink else []
 
     def get_strokes(self, parts: Parts) -> Strokes:
         """Return the strokes of some parts."""
