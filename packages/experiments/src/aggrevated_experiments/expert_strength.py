@@ -83,12 +83,12 @@ def describe_gains(results: JsonDict) -> str:
         worse = list[str]()
         for case in results["cases"]:
             gain = case["methods"][number]
-            words = f"{case['x']:.1f} ({gain['iqm']:+.1f}, {gain['low']:+.1f} to {gain['high']:+.1f})"
+            text = f"{case['x']:.1f} ({gain['iqm']:+.1f}, {gain['low']:+.1f} to {gain['high']:+.1f})"
             if round(gain["low"], 1) > 0:
-                better.append(words)
+                better.append(text)
             elif round(gain["high"], 1) < 0:
-                worse.append(words)
-        parts = [f"{side} {join_with_and(words)}" for side, words in (("above", better), ("below", worse)) if words]
+                worse.append(text)
+        parts = [f"{side} {join_with_and(text)}" for side, text in (("above", better), ("below", worse)) if text]
         outcome = " and ".join(parts) or "where its expert does, as far as can be told"
         sentences.append(f"{method['label']} ends {outcome}")
     return (

@@ -37,8 +37,8 @@ class MethodStudy(StudySpec):
         for number, case in enumerate(self.cases):
             case_groups = groups[number * n_methods : (number + 1) * n_methods]
             first = self.compute_final_scores(case_groups[0])
-            named = zip(self.methods.items(), case_groups, strict=True)
-            methods = [summarize_method(self, label, row, group, first) for (label, row), group in named]
+            rows = zip(self.methods.items(), case_groups, strict=True)
+            methods = [summarize_method(self, label, row, group, first) for (label, row), group in rows]
             case_settings = {
                 name: list(value) if isinstance(value, tuple) else value for name, value in case.settings.items()
             }

@@ -83,13 +83,13 @@ def describe_differences(figure: StudySpec, cases: Sequence[JsonDict]) -> str:
             difference = case["methods"][number]["to_first"]
             if difference["high"] < 0 or difference["low"] > 0:
                 interval = f"{difference['low']:+.3g} to {difference['high']:+.3g}"
-                words = f"{case['label']} ({difference['difference']:+.3g}, {interval})"
-                signs["less" if difference["high"] < 0 else "more"].append(words)
+                text = f"{case['label']} ({difference['difference']:+.3g}, {interval})"
+                signs["less" if difference["high"] < 0 else "more"].append(text)
         parts = [f"{sign} at {join_with_and(where)}" for sign, where in signs.items() if where]
         clauses.append(f"{label} earns {' and '.join(parts)}" if parts else f"{label} is not told apart")
     return f"Beside {first}, paired by seeds with 95 % intervals: " + "; ".join(clauses) + "."
 
 
-def join_with_and(words: Sequence[str]) -> str:
+def join_with_and(phrases: Sequence[str]) -> str:
     """Return the words as "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"

@@ -78,8 +78,12 @@ def is_comparable(one: Config, other: Config) -> bool:
 
     Reinforcement learning is compared with the same update only, and other updates with the regular one.
     """
-    same = (one.policy.name, one.start.name, one.problem) == (other.policy.name, other.start.name, other.problem)
-    if one.method != "aggrevated" or not same:
+    has_same_start = (one.policy.name, one.start.name, one.problem) == (
+        other.policy.name,
+        other.start.name,
+        other.problem,
+    )
+    if one.method != "aggrevated" or not has_same_start:
         return False
     if other.method == "aggrevated":
         return other.update.name == "regular" != one.update.name
@@ -214,8 +218,8 @@ def format_row(row: JsonDict) -> list[str]:
     of_paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
     if "trials" not in row:
         return [row["label"], f"{row['uas_micro']:.3f}", *[""] * 7, of_paper]
-    spread = f"{row['uas_micro_low']:.3f} to {row['uas_micro_high']:.3f}"
+    interval = f"{row['uas_micro_low']:.3f} to {row['uas_micro_high']:.3f}"
     of_start = f"{row['of_start']} of {row['trials']}" if row["of_start"] else ""
     cost = [str(row["iterations"]), f"{row['pages']:,}", of_start, f"{row['cpu_seconds']:.0f}"]
-    scores = [f"**{row['uas_micro']:.3f}**", spread, f"{row['uas_macro']:.3f}", f"{row['exact_match']:.2f}"]
+    scores = [f"**{row['uas_micro']:.3f}**", interval, f"{row['uas_macro']:.3f}", f"{row['exact_match']:.2f}"]
     return [row["label"], *scores, *cost, of_paper]

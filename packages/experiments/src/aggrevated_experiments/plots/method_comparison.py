@@ -121,5 +121,5 @@ def mask_theory_line(y: Array, panel: Panel) -> Array:
     if not panel.log:
         return y
     tops = [panel.limit] if panel.limit is not None else [series.high for series in panel.series]
-    known = np.concatenate([top[np.isfinite(top)] for top in tops])
-    return np.where(y <= MAX_THEORY_RATIO * known.max(), y, np.nan) if len(known) else y
+    finite = np.concatenate([top[np.isfinite(top)] for top in tops])
+    return np.where(y <= MAX_THEORY_RATIO * finite.max(), y, np.nan) if len(finite) else y

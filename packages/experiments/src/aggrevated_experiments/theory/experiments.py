@@ -383,6 +383,6 @@ def make_regret_rows(study: Study) -> list[RegretRow]:
     rows = []
     for regret in study.regrets:
         exponents = find_exponent("N", regret.label), find_exponent("S", regret.label)
-        spread = float(regret.last.min()), float(regret.last.max())
-        rows.append(RegretRow(regret.label, *regret.mean(), *spread, *exponents))
+        extremes = float(regret.last.min()), float(regret.last.max())
+        rows.append(RegretRow(regret.label, *regret.mean(), *extremes, *exponents))
     return rows

@@ -95,9 +95,9 @@ def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tupl
         "command": f"aggrevated theory {name} {options}",
         "versions": get_package_versions(("aggrevated", "numpy", "torch")),
     }
-    facts = add_digest(study.to_dict() | command)
-    write_json(folder / f"{name}.json", facts)
-    return study, facts
+    content = add_digest(study.to_dict() | command)
+    write_json(folder / f"{name}.json", content)
+    return study, content
 
 
 @dataclass(frozen=True)
@@ -118,20 +118,20 @@ class TheoryPage(Figure):
             request.note(f"theory {name}: " + ", ".join(f"{option} {value}" for option, value in settings.items()))
             results.append(run_experiment(name, settings, folder))
         write_atomically(folder / "theory.md", render_page(results).encode())
-        return Table([facts for _, facts in results], closing=f"figures and page: {folder}/theory.md")
+        return Table([content for _, content in results], closing=f"figures and page: {folder}/theory.md")
 
 
 FIGURES = (TheoryPage(),)
 
 
-def make_regret_table(study: Study, facts: JsonDict, closing: str) -> Table:
+def make_regret_table(study: Study, content: JsonDict, closing: str) -> Table:
     """Return the table of a study for the console."""
     interval = {"from": ("low", 1), "to": ("high", 1)}
     numbers = {"regret at N": ("regret", 1), **interval, "least": ("least", 1), "most": ("most", 1)}
     exponents = {"exponent in N": ("exponent_n", 2), "in S": ("exponent_s", 2)}
     columns = {name: make_number_column(*column) for name, column in (numbers | exponents).items()}
-    largest = f"the largest ratio of regret to it, in any trial: {facts['largest_ratio_to_bound']:.3f}"
-    bound = f"{study.bound_label}: {facts['bound']:,.1f} at N; {largest}\n{closing}"
+    largest = f"the largest ratio of regret to it, in any trial: {content['largest_ratio_to_bound']:.3f}"
+    bound = f"{study.bound_label}: {content['bound']:,.1f} at N; {largest}\n{closing}"
     return Table(
         list(map(asdict, make_regret_rows(study))),
         {"algorithm": make_text_column("algorithm"), **columns},
@@ -143,14 +143,14 @@ def make_regret_table(study: Study, facts: JsonDict, closing: str) -> Table:
 def render_page(results: Sequence[tuple[Study, JsonDict]]) -> str:
     """Return the results page in Markdown: a figure, a table and the command of each experiment."""
     parts = ["# The theory, measured", "What it means: [docs/theory.md](../theory.md)."]
-    for study, facts in results:
+    for study, content in results:
         parts += [
             f"## {study.title}",
             f"![{study.title}]({study.name}.png)",
             format_markdown_table(HEADER, list(map(format_row, make_regret_rows(study)))),
             *describe_comparisons(study),
-            describe_bound(study, facts),
-            f"Command: `{facts['command']}`; {format_versions(facts['versions'])}. "
+            describe_bound(study, content),
+            f"Command: `{content['command']}`; {format_versions(content['versions'])}. "
             f"All numbers: [{study.name}.json]({study.name}.json).",
         ]
     return "\n\n".join(parts) + "\n"
@@ -203,12 +203,12 @@ def describe_tuning(study: Study) -> str:
     )
 
 
-def describe_bound(study: Study, facts: JsonDict) -> str:
+def describe_bound(study: Study, content: JsonDict) -> str:
     """Return the paragraph below the table."""
     more = "; ".join(f"{name.replace('_', ' ')}: {format_fact(value)}" for name, value in study.more.items())
     return (
-        f"{study.bound_label}: {facts['bound']:,.1f} at N. The largest ratio of regret to it in any trial and"
-        f" episode is {facts['largest_ratio_to_bound']:.3f}. {more}."
+        f"{study.bound_label}: {content['bound']:,.1f} at N. The largest ratio of regret to it in any trial and"
+        f" episode is {content['largest_ratio_to_bound']:.3f}. {more}."
     )
 
 

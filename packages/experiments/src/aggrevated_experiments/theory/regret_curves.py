@@ -70,26 +70,28 @@ def add_exponent_labels(axes: Axes, growths: Sequence[Growth], colors: dict[str,
     ends = [(float(growth.x[-1]), max(float(growth.regret[-1]), 1e-12)) for growth in growths]
     dots_per_point = axes.figure.dpi / 72
     heights = axes.transData.transform(ends)[:, 1] / dots_per_point
-    for growth, end, wanted, height in zip(growths, ends, heights, move_apart(heights, LABEL_SIZE * 1.25), strict=True):
-        shift = (6, height - wanted)
+    for growth, end, position, height in zip(
+        growths, ends, heights, move_apart(heights, LABEL_SIZE * 1.25), strict=True
+    ):
+        shift = (6, height - position)
         color = colors[growth.label]
         text = f"{growth.exponent:.2f}"
         axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL_SIZE, color=color, va="center")
 
 
-def move_apart(wanted: Array, gap: float) -> Array:
+def move_apart(heights: Array, gap: float) -> Array:
     """Return positions at least a gap apart, in the order of the wanted ones and as near to them as possible.
 
     The least-squares solution: minus the gaps, it is the isotonic regression of the wanted positions.
     """
-    order = np.argsort(wanted, kind="stable")
+    order = np.argsort(heights, kind="stable")
     pools: list[list[float]] = []  # positions that touch each other
-    for rank, height in enumerate(wanted[order]):
+    for rank, height in enumerate(heights[order]):
         pools.append([float(height) - rank * gap])
         while len(pools) > 1 and np.mean(pools[-2]) >= np.mean(pools[-1]):
             last = pools.pop()
             pools[-1] += last
-    positions = np.empty(len(wanted))
+    positions = np.empty(len(heights))
     rising = np.repeat([np.mean(pool) for pool in pools], [len(pool) for pool in pools])
     positions[order] = rising + gap * np.arange(len(order))
     return positions

@@ -55,8 +55,8 @@ def compute_rl_lower_bound(depth: int) -> float:
     newer half has almost no regret has a share of at least (1 − ZERO_REGRET_SHARE)/2.
     """
     leaves = 2 ** (depth - 1)
-    needed = max((1 - ZERO_REGRET_SHARE) / 2 - 1 / leaves, 0.0)
-    return float(max(1.0, leaves * (2 * needed) ** 2 / -np.log(1 - 4 * GAP**2)))
+    distance = max((1 - ZERO_REGRET_SHARE) / 2 - 1 / leaves, 0.0)
+    return float(max(1.0, leaves * (2 * distance) ** 2 / -np.log(1 - 4 * GAP**2)))
 
 
 def compute_random_policy_regret(depth: int) -> float:

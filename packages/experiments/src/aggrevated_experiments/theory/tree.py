@@ -180,9 +180,9 @@ def update_log_odds(log_odds: Array, actions: Array, q: Array, eta: float, per_n
         updated: Array = log_odds + eta * (q[0] - q[1])
         return updated
     sign = 2 * actions - 1
-    taken = np.where(actions, q[1], q[0])
-    other = np.where(actions, q[0], q[1])
-    return sign * apply_base_policies_step(sign * log_odds, taken, other, eta)
+    q_taken = np.where(actions, q[1], q[0])
+    q_other = np.where(actions, q[0], q[1])
+    return sign * apply_base_policies_step(sign * log_odds, q_taken, q_other, eta)
 
 
 def update_values(value: Array, log_odds: Array, nodes: Array, actions: Array) -> None:

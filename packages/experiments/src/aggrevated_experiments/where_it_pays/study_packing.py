@@ -46,9 +46,9 @@ class PackingStudy(MethodStudy):
         study_results = super().to_dict(groups, request)
         tests = []
         for size in self.sizes:
-            named = zip(self.methods, groups, strict=True)
+            rows = zip(self.methods, groups, strict=True)
             methods = [
-                summarize_method(label, [evaluate_trial(run, size) for run in group.runs]) for label, group in named
+                summarize_method(label, [evaluate_trial(run, size) for run in group.runs]) for label, group in rows
             ]
             tests.append({"items": size, "methods": methods})
         return study_results | {

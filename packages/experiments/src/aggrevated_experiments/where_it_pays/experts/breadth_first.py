@@ -83,5 +83,5 @@ def _query_states(states, side, masks, q_values):  # type: ignore[no-untyped-def
         if row == 0 or not np.array_equal(state[GOAL:], states[row - 1, GOAL:]):
             write_distances(state, side, masks, distance, queue)
         for action in range(ACTIONS):
-            there, carried = move(state, side, int(state[POSITION]), int(state[CARRIED]), action)
-            q_values[row, action] = 1.0 + distance[carried, there]
+            cell, carried = move(state, side, int(state[POSITION]), int(state[CARRIED]), action)
+            q_values[row, action] = 1.0 + distance[carried, cell]

@@ -41,12 +41,12 @@ def is_packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     the end.
     """
     free = 0
-    needed = 0
+    total = 0
     for room in range(CAPACITY + 1):
         free += room * bins[room]
     for i in range(count):
-        needed += items[i]
-    if needed > free:
+        total += items[i]
+    if total > free:
         return False
     i = 0
     back = False

@@ -133,7 +133,7 @@ def split_room(generator, rooms, count, side, state, across, color):  # type: ig
     """
     cells = state[CELLS:]
     lines = np.empty((2 * side * (COLOURS + 1), 3), np.int64)
-    found = 0
+    count_found = 0
     for room in range(count):
         for axis in range(2):
             along, over = (side, 1) if axis == 0 else (1, side)
@@ -141,13 +141,13 @@ def split_room(generator, rooms, count, side, state, across, color):  # type: ig
                 first = line * along + (rooms[room, 1 - axis] - 1) * over
                 last = line * along + (rooms[room, 3 - axis] + 1) * over
                 if cells[first] == 1 and cells[last] == 1:
-                    lines[found, 0] = room
-                    lines[found, 1] = axis
-                    lines[found, 2] = line
-                    found += 1
-    if found == 0:
+                    lines[count_found, 0] = room
+                    lines[count_found, 1] = axis
+                    lines[count_found, 2] = line
+                    count_found += 1
+    if count_found == 0:
         return 0
-    room, axis, line = lines[sample_below(generator, found)]
+    room, axis, line = lines[sample_below(generator, count_found)]
     along, over = (side, 1) if axis == 0 else (1, side)
     low = rooms[room, 1 - axis]
     high = rooms[room, 3 - axis]
@@ -212,10 +212,10 @@ def sample_free_cell(generator, room, side, state):  # type: ignore[no-untyped-d
         y = room[0] + sample_below(generator, room[2] - room[0] + 1)
         x = room[1] + sample_below(generator, room[3] - room[1] + 1)
         cell = y * side + x
-        taken = state[POSITION] == y * side + x
+        is_taken = state[POSITION] == y * side + x
         for color in range(COLOURS):
-            taken |= state[KEY + color] == cell
-        if not taken:
+            is_taken |= state[KEY + color] == cell
+        if not is_taken:
             return cell
 
 
@@ -231,28 +231,28 @@ def is_barred(state, carried, cell):  # type: ignore[no-untyped-def]
 @njit_cached
 def move(state, side, position, carried, action):  # type: ignore[no-untyped-def]
     """Return the cell to which an action leads with these keys, and the keys carried then."""
-    there = position
+    cell = position
     if action == 0:
-        there -= side
+        cell -= side
     elif action == 1:
-        there += side
+        cell += side
     elif action == 2:
-        there -= 1
+        cell -= 1
     else:
-        there += 1
-    if is_barred(state, carried, there):
+        cell += 1
+    if is_barred(state, carried, cell):
         return position, carried
     for color in range(COLOURS):
-        if state[KEY + color] == there:
+        if state[KEY + color] == cell:
             carried |= 1 << color
-    return there, carried
+    return cell, carried
 
 
 @njit_cached
-def write_direction(observation, start, here, cell, side):  # type: ignore[no-untyped-def]
+def write_direction(observation, start, position, cell, side):  # type: ignore[no-untyped-def]
     """Write the direction and distance of a cell, from column `start` on."""
-    down = cell // side - here // side
-    right = cell % side - here % side
+    down = cell // side - position // side
+    right = cell % side - position % side
     size = side - 2 * VIEW_RADIUS
     observation[start] = down / size
     observation[start + 1] = right / size
@@ -264,13 +264,13 @@ def write_direction(observation, start, here, cell, side):  # type: ignore[no-un
 def write_observation(state, size, observation):  # type: ignore[no-untyped-def]
     """Write the observation of a state, float32 [62], over zeros."""
     side = size + 2 * VIEW_RADIUS
-    here = int(state[POSITION])
+    position = int(state[POSITION])
     column = 0
     for y in range(-VIEW_RADIUS, VIEW_RADIUS + 1):
         for x in range(-VIEW_RADIUS, VIEW_RADIUS + 1):
-            observation[column] = is_barred(state, state[CARRIED], here + y * side + x)
+            observation[column] = is_barred(state, state[CARRIED], position + y * side + x)
             column += 1
-    write_direction(observation, column, here, int(state[GOAL]), side)
+    write_direction(observation, column, position, int(state[GOAL]), side)
     column += COMPASS
     for color in range(COLOURS):
         if state[DOOR + color] == NONE:
@@ -281,8 +281,8 @@ def write_observation(state, size, observation):  # type: ignore[no-untyped-def]
         observation[column + 1] = carried
         observation[column + 2] = opened
         if not carried:
-            write_direction(observation, column + 3, here, int(state[KEY + color]), side)
-        write_direction(observation, column + 3 + COMPASS, here, int(state[DOOR + color]), side)
+            write_direction(observation, column + 3, position, int(state[KEY + color]), side)
+        write_direction(observation, column + 3 + COMPASS, position, int(state[DOOR + color]), side)
         column += OF_COLOUR
 
 
@@ -303,18 +303,18 @@ def _write_action_masks(states, side, open_to):  # type: ignore[no-untyped-def]
     for row in range(len(states)):
         state = states[row]
         for action in range(ACTIONS):
-            there, _ = move(state, side, int(state[POSITION]), int(state[CARRIED]), action)
-            open_to[row, action] = there != state[POSITION]
+            cell, _ = move(state, side, int(state[POSITION]), int(state[CARRIED]), action)
+            open_to[row, action] = cell != state[POSITION]
 
 
 @njit_cached
 def _step_states(states, side, actions, done):  # type: ignore[no-untyped-def]
     for row in range(len(states)):
         state = states[row]
-        there, carried = move(state, side, int(state[POSITION]), int(state[CARRIED]), actions[row])
-        state[POSITION] = there
+        cell, carried = move(state, side, int(state[POSITION]), int(state[CARRIED]), actions[row])
+        state[POSITION] = cell
         state[CARRIED] = carried
         for color in range(COLOURS):
-            if state[DOOR + color] == there:
+            if state[DOOR + color] == cell:
                 state[OPENED] |= 1 << color
-        done[row] = there == state[GOAL]
+        done[row] = cell == state[GOAL]
