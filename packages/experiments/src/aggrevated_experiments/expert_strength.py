@@ -88,7 +88,9 @@ def describe_gains(results: JsonDict) -> str:
                 better.append(text)
             elif round(gain["high"], 1) < 0:
                 worse.append(text)
-        parts = [f"{side} {join_with_and(text)}" for side, text in (("above", better), ("below", worse)) if text]
+        parts = [
+            f"{side} {join_with_and(phrases)}" for side, phrases in (("above", better), ("below", worse)) if phrases
+        ]
         outcome = " and ".join(parts) or "where its expert does, as far as can be told"
         sentences.append(f"{method['label']} ends {outcome}")
     return (

@@ -129,9 +129,7 @@ class LoadedReader:
         policy.with_pages(policy.projection(extract_detailed_features(pages)), lengths)
         parser = Parser(Corpus.from_pages(pages), np.arange(len(pages)), in_order=True, system=policy.system)
         parsed = parse_greedily(policy, parser)
-        expected, classes, label_confidences = policy.predict_all(
-            parsed.observations, parsed.mask, parsed.actions.astype(np.int64)
-        )
+        expected, classes, sure = policy.predict_all(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
         heads = extract_predicted_heads(parsed, parser)
         confidences, losses = estimate_confidence(expected, parsed, parser)
         names = policy.classes
@@ -142,14 +140,7 @@ class LoadedReader:
             page_heads, certain = attach_headless_to_root(heads[index, :n], confidences[index, :n])
             strokes = list_stroke_numbers(page)
             yield PageReading(
-                page.symbols,
-                labels,
-                label_confidences[symbols],
-                page_heads,
-                certain,
-                float(losses[index]),
-                page.boxes,
-                strokes,
+                page.symbols, labels, sure[symbols], page_heads, certain, float(losses[index]), page.boxes, strokes
             )
 
     def make_parser(self, page: Page) -> tuple[ReadingPolicy, Parser]:

@@ -78,12 +78,8 @@ def is_comparable(one: Config, other: Config) -> bool:
 
     Reinforcement learning is compared with the same update only, and other updates with the regular one.
     """
-    has_same_start = (one.policy.name, one.start.name, one.problem) == (
-        other.policy.name,
-        other.start.name,
-        other.problem,
-    )
-    if one.method != "aggrevated" or not has_same_start:
+    matches = (one.policy.name, one.start.name, one.problem) == (other.policy.name, other.start.name, other.problem)
+    if one.method != "aggrevated" or not matches:
         return False
     if other.method == "aggrevated":
         return other.update.name == "regular" != one.update.name

@@ -70,10 +70,8 @@ def add_exponent_labels(axes: Axes, growths: Sequence[Growth], colors: dict[str,
     ends = [(float(growth.x[-1]), max(float(growth.regret[-1]), 1e-12)) for growth in growths]
     dots_per_point = axes.figure.dpi / 72
     heights = axes.transData.transform(ends)[:, 1] / dots_per_point
-    for growth, end, position, height in zip(
-        growths, ends, heights, move_apart(heights, LABEL_SIZE * 1.25), strict=True
-    ):
-        shift = (6, height - position)
+    for growth, end, moved, height in zip(growths, ends, heights, move_apart(heights, LABEL_SIZE * 1.25), strict=True):
+        shift = (6, height - moved)
         color = colors[growth.label]
         text = f"{growth.exponent:.2f}"
         axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL_SIZE, color=color, va="center")

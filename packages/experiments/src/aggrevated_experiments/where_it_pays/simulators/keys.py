@@ -133,7 +133,7 @@ def split_room(generator, rooms, count, side, state, across, color):  # type: ig
     """
     cells = state[CELLS:]
     lines = np.empty((2 * side * (COLOURS + 1), 3), np.int64)
-    count_found = 0
+    n_lines = 0
     for room in range(count):
         for axis in range(2):
             along, over = (side, 1) if axis == 0 else (1, side)
@@ -141,13 +141,13 @@ def split_room(generator, rooms, count, side, state, across, color):  # type: ig
                 first = line * along + (rooms[room, 1 - axis] - 1) * over
                 last = line * along + (rooms[room, 3 - axis] + 1) * over
                 if cells[first] == 1 and cells[last] == 1:
-                    lines[count_found, 0] = room
-                    lines[count_found, 1] = axis
-                    lines[count_found, 2] = line
-                    count_found += 1
-    if count_found == 0:
+                    lines[n_lines, 0] = room
+                    lines[n_lines, 1] = axis
+                    lines[n_lines, 2] = line
+                    n_lines += 1
+    if n_lines == 0:
         return 0
-    room, axis, line = lines[sample_below(generator, count_found)]
+    room, axis, line = lines[sample_below(generator, n_lines)]
     along, over = (side, 1) if axis == 0 else (1, side)
     low = rooms[room, 1 - axis]
     high = rooms[room, 3 - axis]
