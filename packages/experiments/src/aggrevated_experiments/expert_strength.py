@@ -88,9 +88,7 @@ def describe_gains(results: JsonDict) -> str:
                 better.append(text)
             elif round(gain["high"], 1) < 0:
                 worse.append(text)
-        parts = [
-            f"{side} {join_with_and(phrases)}" for side, phrases in (("above", better), ("below", worse)) if phrases
-        ]
+        parts = [f"{side} {join_with_and(items)}" for side, items in (("above", better), ("below", worse)) if items]
         outcome = " and ".join(parts) or "where its expert does, as far as can be told"
         sentences.append(f"{method['label']} ends {outcome}")
     return (

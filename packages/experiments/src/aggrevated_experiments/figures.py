@@ -173,15 +173,15 @@ class LearningCurves(Figure):
         return row.trials if row.trials and is_default else self.count_trials(request)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        named = [
+        labeled = [
             replace(group, label=format_row_label(format_label_with_start(group), row))
             for group, row in zip(groups, self.task.figure_rows, strict=True)
         ]
-        tunings = zip(named, self.create_tunings(request), strict=True)
+        tunings = zip(labeled, self.create_tunings(request), strict=True)
         tuned = [tuning.to_dict(group.label) for group, tuning in tunings if tuning.tries]
         command = request.format_command(self)
         short = fingerprint_short_run(self)
-        return write_learning_curves_page(self.name, named, self.task, command, folder, tuned, short, self.notes)
+        return write_learning_curves_page(self.name, labeled, self.task, command, folder, tuned, short, self.notes)
 
 
 def load_figures() -> dict[str, Figure]:
