@@ -1,7 +1,7 @@
-"""A process that runs commands, each in a child of its own, in which one operation on files goes wrong.
+"""Process that runs each command in a child process in which one file operation fails.
 
-A line of its input is JSON: the folder, the kind of fault, the number of the operation below that folder, the command.
-It answers with the exit code, how many operations there were, and what was said.
+One line of its input is JSON: the folder, the kind of fault, the number of the operation in that folder, the command.
+One line of its output is JSON: the exit code, the number of operations, the output of the command.
 """
 
 import errno
@@ -20,7 +20,7 @@ BY_FILE = ("write", "fsync")
 
 
 class Shim:
-    """Stands between Python and the operating system, and counts what is done below a folder."""
+    """Layer between Python and the operating system that counts the operations below a folder."""
 
     def __init__(self, folder: str, kind: str, number: int) -> None:
         self.folder = os.path.realpath(folder)
@@ -33,12 +33,12 @@ class Shim:
 
     def wrap(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(first: Any, *rest: Any, **named: Any) -> Any:
-            ours = first in self.files if name in BY_FILE else self.below(first)
-            if ours:
+            is_below = first in self.files if name in BY_FILE else self.below(first)
+            if is_below:
                 self.fault(name, first)
             result = original(first, *rest, **named)
             if name == "open":
-                (self.files.add if ours else self.files.discard)(result)
+                (self.files.add if is_below else self.files.discard)(result)
             return result
 
         return call
@@ -46,7 +46,7 @@ class Shim:
     def below(self, path: Any) -> bool:
         if isinstance(path, int):
             return False
-        return os.path.abspath(os.fsdecode(path)).startswith(self.folder)  # noqa: PTH100 - links stay
+        return os.path.abspath(os.fsdecode(path)).startswith(self.folder)  # noqa: PTH100 - do not resolve links
 
     def fault(self, name: str, first: Any) -> None:
         self.count += 1
@@ -58,13 +58,13 @@ class Shim:
         raise OSError(number, os.strerror(number), None if isinstance(first, int) else os.fsdecode(first))
 
 
-def run_child(folder: str, kind: str, number: int, command: list[str], counted: Path, said: Path) -> None:
-    """Run the command, and never come back."""
+def run_child(folder: str, kind: str, number: int, command: list[str], counted: Path, output: Path) -> None:
+    """Run the command in this process and exit."""
     from aggrevated.cli import main
 
-    words = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    output_fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
-        os.dup2(words, stream)
+        os.dup2(output_fd, stream)
     shim = Shim(folder, kind, number)
     code = 0
     try:
@@ -89,16 +89,16 @@ if __name__ == "__main__":
 
     scratch = Path(tempfile.mkdtemp())
     counted = scratch / "count"
-    said = scratch / "said"
+    output = scratch / "output"
     once = "train cartpole --iterations 1 --trajectories 2 --horizon 5 --validation-episodes 2 --test-episodes 2 --out"
-    with (scratch / "words").open("w") as words, redirect_stdout(words), redirect_stderr(words):
-        main([*once.split(), str(scratch / "run")])  # all that a run needs is loaded, once for all children
+    with (scratch / "warm_up").open("w") as log, redirect_stdout(log), redirect_stderr(log):
+        main([*once.split(), str(scratch / "run")])  # import everything a run needs once, before forking
     for line in sys.stdin:
         folder, kind, number, command = json.loads(line)
         counted.write_text("-1")
         process = os.fork()
         if process == 0:
-            run_child(folder, kind, number, command, counted, said)
+            run_child(folder, kind, number, command, counted, output)
         _, status = os.waitpid(process, 0)
-        answer = os.waitstatus_to_exitcode(status), int(counted.read_text()), said.read_text(errors="replace")
+        answer = os.waitstatus_to_exitcode(status), int(counted.read_text()), output.read_text(errors="replace")
         print(json.dumps(answer), flush=True)

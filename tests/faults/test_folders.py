@@ -1,4 +1,4 @@
-"""A run's folder, altered, cut, damaged, or begun by two: noticed in one sentence, mended where it can be."""
+"""Run folders that are altered, truncated, damaged or created twice: one-sentence errors, repaired where possible."""
 
 import json
 import os
@@ -25,7 +25,7 @@ CONFIG = resolve_config("cartpole", iterations=12, checkpoint_every=1, **TINY)
 
 @pytest.fixture(scope="module")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that has ended, with checkpoints 10 to 12."""
+    """Return the folder of a finished run with checkpoints 10 to 12."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", CONFIG)
     fit_run(run)
     return run.folder
@@ -50,21 +50,21 @@ def replace_in_file(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-@pytest.mark.parametrize("left", [11, 9, 0])
+@pytest.mark.parametrize("n_left", [11, 9, 0])
 @pytest.mark.parametrize("finished", [True, False])
 def test_run_with_truncated_metrics_resumes_from_its_checkpoints(
-    finished_run: Path, run_copy: Path, left: int, finished: bool
+    finished_run: Path, run_copy: Path, n_left: int, finished: bool
 ) -> None:
-    whole = (run_copy / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    (run_copy / "metrics.jsonl").write_bytes(b"".join(whole[:left]) + whole[left][:50])
+    lines = (run_copy / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (run_copy / "metrics.jsonl").write_bytes(b"".join(lines[:n_left]) + lines[n_left][:50])
     if not finished:
         (run_copy / "result.json").unlink()
     warnings = list[str]()
     seen = list[int]()
     fit_run(Run.open(run_copy), lambda line: seen.append(line.iteration), warnings.append)
-    assert seen == []  # nothing was done again
+    assert seen == []  # no iteration was repeated
     assert read_weights_digest(run_copy) == read_weights_digest(finished_run)
-    assert read_metrics(run_copy) == (read_metrics(finished_run) if left >= 9 else read_metrics(finished_run)[-3:])
+    assert read_metrics(run_copy) == (read_metrics(finished_run) if n_left >= 9 else read_metrics(finished_run)[-3:])
     assert len(warnings) == 1 and "is shorter than the checkpoint expects" in warnings[0]
 
 
@@ -88,7 +88,7 @@ def test_resume_refuses_altered_metrics(run_copy: Path, finished: bool, capsys: 
         assert code == 65 and "metrics.jsonl was changed" in sentence, what
     facts = write_and_read_journal(original, path)
     facts[3]["roll_in_return"] += 1.0
-    rewrite_journal(path, facts)  # sealed again
+    rewrite_journal(path, facts)  # with valid checksums
     if not finished:
         code, sentence = failure(["resume", str(run_copy)], capsys)
         assert code == 65 and "does not match the newest checkpoint" in sentence
@@ -180,7 +180,7 @@ def test_run_can_be_created_where_an_earlier_creation_was_killed(tmp_path: Path)
 
 
 def test_run_create_lets_one_of_two_concurrent_callers_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both have seen that nothing is there before either writes."""
+    """Both callers see an empty path before either writes."""
     both = threading.Barrier(2)
     original = module.create_run_folder
 
@@ -229,23 +229,23 @@ def test_resume_refuses_a_run_in_use(run_copy: Path, capsys: pytest.CaptureFixtu
     assert code == 2 and "is in use by another process" in sentence
 
 
-@pytest.mark.parametrize("left", [11, 9, 2, 0])
+@pytest.mark.parametrize("n_left", [11, 9, 2, 0])
 def test_repaired_run_can_be_extended_to_the_same_weights(
-    finished_run: Path, run_copy: Path, left: int, tmp_path: Path
+    finished_run: Path, run_copy: Path, n_left: int, tmp_path: Path
 ) -> None:
-    """Cut, mended, made longer, and cut again: as a run that nothing happened to, but for lines that are lost."""
+    """Truncate, resume, extend and truncate again: the weights equal those of an undisturbed run."""
     longer = CONFIG.with_settings(iterations=14)
-    whole = fit_run(Run.create(tmp_path / "whole", longer))
+    expected = fit_run(Run.create(tmp_path / "whole", longer))
     path = run_copy / "metrics.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:n_left]))
     fit_run(Run.open(run_copy))
-    if left >= 9:
+    if n_left >= 9:
         assert read_metrics(run_copy) == read_metrics(finished_run)
-        assert list(read_metrics(run_copy)[-1]) == list(read_metrics(finished_run)[-1])  # in the same order, too
+        assert list(read_metrics(run_copy)[-1]) == list(read_metrics(finished_run)[-1])  # in the same order
     fit_run(replace(Run.open(run_copy), config=longer))
     path.write_bytes(path.read_bytes()[:-20])
     again = fit_run(Run.open(run_copy))
-    assert again.weights_sha256 == whole.weights_sha256
+    assert again.weights_sha256 == expected.weights_sha256
     assert [line["iteration"] for line in read_metrics(run_copy)][-5:] == [10, 11, 12, 13, 14]
     main(["compare", str(run_copy), "--out", str(tmp_path / "figure")])
 
@@ -264,7 +264,7 @@ def test_run_stopped_before_writing_the_policy_resumes_to_the_same_weights(
 ) -> None:
     config = resolve_config("cartpole", update="regular", iterations=3, checkpoint_every=1, **TINY | {"horizon": 300})
     config = config.with_settings(hidden=(16,))
-    whole = fit_run(Run.create(tmp_path / "whole", config))
+    expected = fit_run(Run.create(tmp_path / "whole", config))
     run = Run.create(tmp_path / "run", config)
     seals = [0]
     from aggrevated import storage
@@ -283,8 +283,8 @@ def test_run_stopped_before_writing_the_policy_resumes_to_the_same_weights(
             patch.setattr(storage, "save_checksummed", stop_at_policy)
             fit_run(Run.open(run.folder))
     result = fit_run(Run.open(run.folder))
-    assert result.weights_sha256 == whole.weights_sha256
-    assert load_checksummed(run.folder / "policy.safetensors")[1]["so_far"]["weights_sha256"] == whole.weights_sha256
+    assert result.weights_sha256 == expected.weights_sha256
+    assert load_checksummed(run.folder / "policy.safetensors")[1]["so_far"]["weights_sha256"] == expected.weights_sha256
     assert fit_run(Run.open(run.folder)) == result
 
 
@@ -317,11 +317,11 @@ def test_list_newest_first_sorts_checkpoints_by_number(tmp_path: Path) -> None:
 def test_run_calls_a_signal_handler_of_the_user_once(tmp_path: Path) -> None:
     import signal
 
-    told = list[int]()
-    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    received = list[int]()
+    signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
     try:
         run = Run.create(tmp_path / "run", CONFIG)
         fit_run(run, lambda line: signal.raise_signal(signal.SIGTERM) if line.iteration == 3 else None)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    assert told == [signal.SIGTERM] and run.result() is not None
+    assert received == [signal.SIGTERM] and run.result() is not None

@@ -1,7 +1,7 @@
-"""Whatever is in a file that others made: it is read as it is, or refused in one sentence, soon and in little memory.
+"""Hostile files: each is read exactly or refused in one sentence, quickly and in little memory.
 
-Here is each kind of file that once ended in a traceback, and random ones: few in usual runs, and 1,000 of each class
-with AGGREVATED_FAULTS=all.
+The cases are files that once caused a traceback, and random mutations: a few by default, 1,000 of each class with
+AGGREVATED_FAULTS=all.
 """
 
 import json
@@ -52,7 +52,7 @@ from helpers.hostile_files import (
 )
 
 DEEP = b"[" * 200_000
-LONG = b"9" * 5_000  # a number that Python does not convert
+LONG = b"9" * 5_000  # a number that Python refuses to convert
 SPARSE = torch.eye(8, 4).to_sparse()
 HALF = DQN[WEIGHT].to(torch.bfloat16)
 
@@ -66,13 +66,13 @@ def with_settings(**more: object) -> bytes:
 
 
 def tuples_of_tuples(width: int, depth: int) -> bytes:
-    """A pickle of a dictionary with a key that takes width ** depth steps to hash."""
+    """Return a pickle of a dictionary whose key takes width ** depth steps to hash."""
     built = b"".join(b"(" + b"h\0" * width + b"tq\0" for _ in range(depth))
     return b"\x80\x02}q\1)q\0" + built + b"K\1s."
 
 
 def zip_with_false_sizes(data: bytes, size: int) -> bytes:
-    """The zip file, whose members all say that they unpack to so many bytes."""
+    """Return the zip file with `size` as the declared unpacked size of every member."""
     for mark, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
         for found in re.finditer(re.escape(mark), data):
             start = found.start() + place
@@ -85,7 +85,7 @@ def zip_of_empty_members(members: int) -> bytes:
 
 
 def model_with_corrupt_weights() -> bytes:
-    """A model whose compressed weights are not what they were."""
+    """Return a model whose compressed weights are corrupt."""
     data = bytearray(sb3_model(method=zipfile.ZIP_DEFLATED))
     start = data.index(b"policy.pth") + 100
     data[start : start + 50] = b"\xff" * 50
@@ -173,12 +173,12 @@ MODELS: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 def assert_refused(words: str, path: Path, read: Callable[[], object]) -> None:
-    """Reading is refused with exit code 65, in one line that names the file and says these words."""
+    """Assert that reading fails with exit code 65 and one line that has the path and these words."""
     with pytest.raises(DataError, match=words) as refused:
         read()
-    said = str(refused.value)
-    assert refused.value.exit_code == 65 and str(path) in said and "; " in said
-    assert "\n" not in said and said.isprintable() and len(said) < len(str(path)) + 400
+    message = str(refused.value)
+    assert refused.value.exit_code == 65 and str(path) in message and "; " in message
+    assert "\n" not in message and message.isprintable() and len(message) < len(str(path)) + 400
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -208,7 +208,7 @@ def test_load_expert_reads_sb3_models_bit_for_bit(tmp_path: Path) -> None:
 
 
 class Marker:
-    """What would leave a mark if it were unpickled."""
+    """Object whose unpickling leaves a mark."""
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return os.system, ("touch marker",)
@@ -219,7 +219,7 @@ def test_load_expert_runs_no_code_of_a_file(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "model.zip"
     command = b"cposix\nsystem\nX\x0c\0\0\0touch marker\x85R."
     pickle.loads(pickle.dumps(Marker()))
-    Path("marker").unlink()  # so it does leave one
+    Path("marker").unlink()  # the payload itself works
     evil = [with_weight(Marker()), Marker(), {"a": Marker()}]
     files = [sb3_model(state) for state in evil] + [
         with_pickle(b"\x80\x02" + command),
@@ -339,7 +339,7 @@ def test_load_expert_refuses_a_huge_file_unread(tmp_path: Path) -> None:
     path = tmp_path / "expert.safetensors"
     path.write_bytes(checksummed_file(tmp_path))
     with path.open("r+b") as file:
-        file.truncate(1 << 40)  # a terabyte of nothing
+        file.truncate(1 << 40)  # a sparse file of one terabyte
     assert_refused(
         "it has 1,099,511,627,776 bytes, but at most 201,326,592 are read",
         path,
@@ -363,8 +363,8 @@ def test_digest_tensors_covers_every_type_and_keeps_published_digests() -> None:
     types = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64, torch.bool, torch.int8)
     assert len({digest_tensors({"a": DQN[WEIGHT].to(dtype)}) for dtype in types}) == len(types)
     for tensor in (torch.tensor(1.5), torch.ones(0, 3), torch.ones(2, 3).T, torch.arange(3), torch.tensor([True])):
-        said = f"a {tensor.dtype} {tuple(tensor.shape)}".encode()
-        assert digest_tensors({"a": tensor}) == sha256(b"{}" + said + tensor.numpy().tobytes()).hexdigest()
+        header = f"a {tensor.dtype} {tuple(tensor.shape)}".encode()
+        assert digest_tensors({"a": tensor}) == sha256(b"{}" + header + tensor.numpy().tobytes()).hexdigest()
 
 
 TEXTS = {
@@ -397,11 +397,11 @@ def test_read_journal_refuses_hostile_lines(kind: str, tmp_path: Path) -> None:
     rewrite_journal(path, [{"n": 1}, {"n": 2}])
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + TEXTS[kind][0] + b"\n" + second)
-    if len(TEXTS[kind][0]) > MAX_LINE:  # nothing behind it is looked at
+    if len(TEXTS[kind][0]) > MAX_LINE:  # lines after it are not read
         assert read_journal(path) == [{"n": 1}]
         return
     assert_refused("line 2 of .* was changed", path, lambda: read_journal(path))
-    path.write_bytes(first + TEXTS[kind][0] + b"\n")  # torn, for all that can be known
+    path.write_bytes(first + TEXTS[kind][0] + b"\n")  # it cannot be distinguished from a torn line
     assert read_journal(path) == [{"n": 1}]
 
 
@@ -413,11 +413,11 @@ def test_read_json_and_read_journal_accept_unusual_honest_content(tmp_path: Path
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(facts, ensure_ascii=False).encode())
     assert read_json(path) == facts
     rewrite_journal(path, [facts, {"a": -np.inf}])
-    assert read_journal(path) == []  # a line of three million commas is none of ours
+    assert read_journal(path) == []  # the package never writes a line of three million commas
     del facts["many"]
     rewrite_journal(path, [facts, {"a": -np.inf}])
     path.write_bytes(path.read_bytes() + b'{"b": ')
-    assert read_journal(path) == [facts, {"a": -np.inf}]  # up to the line that is not whole
+    assert read_journal(path) == [facts, {"a": -np.inf}]  # up to the incomplete line
 
 
 def test_file_readers_refuse_a_pipe_without_waiting(tmp_path: Path) -> None:
@@ -443,7 +443,7 @@ def test_expert_card_refuses_values_of_wrong_types(tmp_path: Path) -> None:
 
 @pytest.fixture
 def reader() -> Iterator[Reader]:
-    """A process that reads files, and tells how long each took, its peak of memory so far, and what it said."""
+    """Return a reader in a process of its own; it returns seconds, peak of memory so far, and what was printed."""
     with reading_process() as read:
         yield read
 
@@ -455,13 +455,13 @@ def test_file_readers_read_or_refuse_mutated_files_soon_and_in_little_memory(tmp
 
 
 def wide_expert(hidden: int) -> dict[str, torch.Tensor]:
-    """An expert with so many units in each of two layers."""
+    """Return the weights of an expert with two layers of `hidden` units."""
     shapes = {"0": (hidden, 4), "2": (hidden, hidden), "4": (2, hidden)}
     weights = {f"q_net.q_net.{place}.weight": torch.full(shape, 0.01) for place, shape in shapes.items()}
     return weights | {f"q_net.q_net.{place}.bias": torch.zeros(shape[0]) for place, shape in shapes.items()}
 
 
-LARGEST: dict[str, Callable[[Path], bytes]] = {  # each as large as it may be, or nearly
+LARGEST: dict[str, Callable[[Path], bytes]] = {  # sizes at or near the limits
     "wide.zip": lambda _: sb3_model(wide_expert(7_000)),
     "packed.zip": lambda _: sb3_model(wide_expert(7_000), method=zipfile.ZIP_DEFLATED),
     "wide.safetensors": lambda folder: checksummed_file(folder, wide_expert(7_000)),
@@ -492,8 +492,9 @@ def test_file_readers_read_the_largest_files_in_little_memory(name: str, tmp_pat
     path.write_bytes(HONEST[path.suffix](tmp_path))
     _, start, _ = reader(path)
     path.write_bytes(LARGEST[name](tmp_path))
-    took, peak, said = reader(path)
+    seconds, peak, printed = reader(path)
     print(
-        f"{name}: {path.stat().st_size >> 20} MB, {took:.2f} s, peak {peak - start:.0f} MB above the start, {said[:99]}"
+        f"{name}: {path.stat().st_size >> 20} MB, {seconds:.2f} s, peak {peak - start:.0f} MB above the start,"
+        f" {printed[:99]}"
     )
-    assert took < 5 and peak - start < 500
+    assert seconds < 5 and peak - start < 500

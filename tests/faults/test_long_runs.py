@@ -1,6 +1,6 @@
-"""A long run takes no more memory, no more files and no more time for an iteration than a short one.
+"""Memory, files and time per iteration do not grow with the length of a run.
 
-The short form is of some hundred iterations, in which little can be seen, `AGGREVATED_FAULTS=all` of 10,000.
+The short form has a few hundred iterations and detects little; `AGGREVATED_FAULTS=all` has 10,000.
 """
 
 import json

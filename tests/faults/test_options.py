@@ -1,4 +1,4 @@
-"""Every option of every command of the library, with values that cannot be: a sentence, no traceback."""
+"""Impossible values for every option of every command: one sentence and no traceback."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -26,7 +26,7 @@ from helpers.command_options import (
 )
 from helpers.small_runs import fit_run
 
-COMMANDS = {  # each works, so that nothing but the option is wrong with it
+COMMANDS = {  # each command works, so that only the option can be wrong
     "train": TRAIN_COMMAND,
     "sweep": ("sweep", "cartpole", "--vary", "iterations=1,2", "--out", "OUT"),
     "resume": ("resume", "RUN"),
@@ -40,7 +40,7 @@ COMMANDS = {  # each works, so that nothing but the option is wrong with it
     "expert train": ("expert", "train", "cartpole"),
     "expert evaluate": ("expert", "evaluate", "cartpole", "--episodes", "2", "--horizon", "5"),
 }
-COMMANDS_BY_OPTION = {  # for an option that has no effect in the command above
+COMMANDS_BY_OPTION = {  # for options without effect in the command above
     ("train", "--ray-address"): (*COMMANDS["train"], "--engine", "ray"),
 }
 
@@ -59,7 +59,7 @@ def list_options() -> list[Option]:
 
 
 def iter_evaluation_options() -> Iterator[Option]:
-    """Yield how a run can be evaluated again, by what it is evaluated on."""
+    """Yield how runs can be evaluated, for each kind of evaluation data."""
     for words, task in ((COMMANDS["evaluate"], "cartpole"), (("evaluate", "ALGEBRA"), "algebra")):
         settings = find_task(task).problem.evaluation
         for name in get_declared_settings(settings):
@@ -71,7 +71,7 @@ OPTION_FLAGS = {option.name for option in list_options()}
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """By the words for them: a run that has ended, and one of algebra that was begun."""
+    """Return the folders of a finished run and of an unfinished run of algebra, by placeholder."""
     folder = tmp_path_factory.mktemp("runs")
     given = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
     ended = Run.create(folder / "run", resolve_config("cartpole", **given))
@@ -84,7 +84,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def without_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with a loop, a folder and a file in it, where all that takes long is left out."""
+    """Change to a folder with a loop, a folder and a file, and leave out all slow work."""
     leave_out_work(tmp_path, monkeypatch)
     monkeypatch.setattr(replay, "write_comparison_gif", lambda name, panels, path: write_atomically(path, b"GIF89a"))
 

@@ -1,4 +1,4 @@
-"""Files of a run that somebody changed: whatever a value is, the answer is a sentence and the code of bad data."""
+"""Values of wrong types in the files of a run: one sentence and the exit code of invalid data."""
 
 import json
 from pathlib import Path
@@ -27,28 +27,28 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_config_from_dict_refuses_every_value_of_a_wrong_type(run: Run) -> None:
     facts = run.config.to_dict()
-    tried = 0
-    for place, piece in facts.items():
-        for name in [None] if not isinstance(piece, dict) else [None, *piece]:
+    n_checked = 0
+    for section, values in facts.items():
+        for name in [None] if not isinstance(values, dict) else [None, *values]:
             for odd in (*ODD, [1.5], [1e9], [10**9], [10**6, 10**6], 10**12):
                 changed = json.loads(json.dumps(facts))
                 if name is None:
-                    changed[place] = odd
+                    changed[section] = odd
                 else:
-                    changed[place][name] = odd
-                tried += 1
+                    changed[section][name] = odd
+                n_checked += 1
                 try:
                     config_from_dict(changed, "config.json")
                 except DataError as error:
                     assert "config.json" in str(error)
                 else:
-                    assert name is not None and is_valid_value(name, odd), (place, name, odd)
-                    assert type(odd) is not int or name == "seed" or type(facts[place][name]) is float, (name, odd)
-    assert tried > 500
+                    assert name is not None and is_valid_value(name, odd), (section, name, odd)
+                    assert type(odd) is not int or name == "seed" or type(facts[section][name]) is float, (name, odd)
+    assert n_checked > 500
 
 
 def is_valid_value(name: str, odd: Any) -> bool:
-    """The values among the odd ones that some setting may have."""
+    """Return whether some setting accepts this odd value."""
     if name == "hidden":
         return bool(odd == [])  # a linear policy
     if name == "seed":
@@ -62,7 +62,7 @@ def test_record_refuses_every_field_of_a_wrong_type(kind: Any, file: str, run: R
     assert kind.read(facts, file).to_dict() == facts
     for name in kind.__dataclass_fields__.keys() - {"more"}:
         without = {key: value for key, value in facts.items() if key != name}
-        if name == "cpu_seconds":  # runs of before did not count them
+        if name == "cpu_seconds":  # older runs did not record them
             assert kind.read(without, file).cpu_seconds == 0.0
         else:
             with pytest.raises(DataError, match=f"{file} lacks {name}"):
@@ -85,8 +85,8 @@ def test_compare_command_refuses_a_result_with_values_of_wrong_types(
     (copy.folder / "metrics.jsonl").write_bytes((run.folder / "metrics.jsonl").read_bytes())
     facts.pop("sha256")
     save_checksummed_json(copy.folder / "result.json", facts | change)
-    code, said = failure(["compare", str(copy.folder), "--out", str(tmp_path / "both")], capsys)
-    assert code == 65 and "result.json" in said and next(iter(change)) in said
+    code, output = failure(["compare", str(copy.folder), "--out", str(tmp_path / "both")], capsys)
+    assert code == 65 and "result.json" in output and next(iter(change)) in output
 
 
 def test_resume_command_refuses_metrics_lines_that_are_not_records(
@@ -94,10 +94,10 @@ def test_resume_command_refuses_metrics_lines_that_are_not_records(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     copy = Run.create(tmp_path / "run", run.config)
-    for line in ("{}", '{"iteration": "x"}'):  # what is no object at the end of a file was torn by a crash
+    for line in ("{}", '{"iteration": "x"}'):  # a last line that is not an object counts as torn by a crash
         (copy.folder / "metrics.jsonl").write_text(line + "\n")
-        code, said = failure(["resume", str(copy.folder)], capsys)
-        assert code == 65 and "metrics.jsonl" in said
+        code, output = failure(["resume", str(copy.folder)], capsys)
+        assert code == 65 and "metrics.jsonl" in output
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_train_command_refuses_excessive_sizes_before_creating_files(
     arguments: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, said = failure(["train", "cartpole", *arguments.split()], capsys)
-    assert code == 2 and words in " ".join(said.split())
+    code, output = failure(["train", "cartpole", *arguments.split()], capsys)
+    assert code == 2 and words in " ".join(output.split())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,8 +128,8 @@ def test_train_command_refuses_arguments_that_are_not_utf_8(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, said = failure(["train", "cartpole", "--out", "r\udcff"], capsys)
-    assert code == 2 and "argument 4" in said and "is not UTF-8" in said
+    code, output = failure(["train", "cartpole", "--out", "r\udcff"], capsys)
+    assert code == 2 and "argument 4" in output and "is not UTF-8" in output
     assert list(tmp_path.iterdir()) == []
     for text in ("\udcff", "a\0b"):
         with pytest.raises(ValueError, match="UTF-8"):
@@ -142,5 +142,5 @@ def test_compare_command_refuses_the_same_run_twice(
     monkeypatch.chdir(run.folder.parent)
     (tmp_path / "link").symlink_to(run.folder)
     for other in ("run", "./run/", "../" + run.folder.parent.name + "/run", str(tmp_path / "link")):
-        code, said = failure(["compare", "run", other, "--out", str(tmp_path / "both")], capsys)
-        assert code == 2 and "run is given twice" in said
+        code, output = failure(["compare", "run", other, "--out", str(tmp_path / "both")], capsys)
+        assert code == 2 and "run is given twice" in output

@@ -1,4 +1,4 @@
-"""Readers that leave, streams that are closed or full, and signals: nothing done is lost, and the exit code is true."""
+"""Readers that leave, streams that are closed or full, and signals: no work is lost and the exit code is correct."""
 
 import json
 import os
@@ -35,10 +35,10 @@ def test_train_command_survives_closed_and_full_streams(tmp_path: Path, streams:
     done = run_in_shell(f"{PROGRAM} train cartpole --iterations 2 {TINY} --out run --json {streams}", tmp_path)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
-    assert (json.loads(done.stdout)["iterations"] == 2) if printed else done.stdout == ""  # and no note among it
+    assert (json.loads(done.stdout)["iterations"] == 2) if printed else done.stdout == ""  # the JSON and nothing else
     assert (tmp_path / "run/result.json").is_file()
     for path in (tmp_path / "run").rglob("*.json*"):
-        assert b"cartpole, Aggre" not in path.read_bytes()  # what was said went into no file of ours
+        assert b"cartpole, Aggre" not in path.read_bytes()  # no printed line went into a file of the run
 
 
 def test_resume_command_keeps_its_exit_code_when_stderr_is_lost(tmp_path: Path) -> None:
@@ -53,13 +53,13 @@ def test_help_command_on_a_full_device_exits_with_74(tmp_path: Path) -> None:
 
 
 def reset_signal_handlers() -> None:
-    """Whoever runs the tests, by `nohup` or in the background, may have said that signals are to be ignored."""
+    """Restore the default handlers: `nohup` and background shells make tests ignore signals."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def start_training(folder: Path, *more: str) -> subprocess.Popen[str]:
-    """A training that has done some iterations."""
+    """Start a training and wait until it has done some iterations."""
     command = [*COMMAND, "train", "cartpole", "--iterations", "100000", "--checkpoint-every", "100000", *more]
     environment = os.environ | {"AGGREVATED_THREADS": "1"}
     process = subprocess.Popen(
@@ -91,9 +91,9 @@ def test_train_command_saves_the_last_iteration_on_a_signal(tmp_path: Path, numb
     process = start_training(tmp_path, *TINY.split())
     began = time.monotonic()
     process.send_signal(number)
-    _, said = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=10)
     assert process.returncode == code and time.monotonic() - began < 5
-    assert "the work done so far is saved; resume with: aggrevated resume run" in said and "Traceback" not in said
+    assert "the work done so far is saved; resume with: aggrevated resume run" in errors and "Traceback" not in errors
     assert find_last_checkpoint(tmp_path / "run") == count_metrics_lines(tmp_path / "run") > 3
 
 
@@ -101,9 +101,9 @@ def test_train_command_saves_the_last_iteration_of_every_trial_on_a_signal(tmp_p
     process = start_training(tmp_path, *TINY.split(), "--trials", "2", "--workers", "2")
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=10)
     assert process.returncode == 143 and time.monotonic() - began < 5
-    assert "resume with: aggrevated resume run" in said and "Traceback" not in said
+    assert "resume with: aggrevated resume run" in errors and "Traceback" not in errors
     for run in list_run_folders(tmp_path):
         assert find_last_checkpoint(run) == count_metrics_lines(run) > 3
 
@@ -135,5 +135,5 @@ def test_expert_evaluate_command_mentions_no_checkpoints_when_terminated(tmp_pat
     )  # fmt: skip
     time.sleep(4)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 143 and said == "aggrevated: terminated\n"
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 143 and errors == "aggrevated: terminated\n"

@@ -1,4 +1,4 @@
-"""Simulators, environments and experts that do what none may: a typed error with part, step, episode and remedy."""
+"""Invalid simulators, environments and experts: a typed error with component, step, episode and remedy."""
 
 import time
 from collections.abc import Callable
@@ -52,11 +52,11 @@ TINY = {"iterations": 3, "trajectories": 2, "validation_episodes": 2, "test_epis
 
 
 class Env(gymnasium.Env[Any, Any]):
-    """Counts to eight; what it shows at the third step, and what else it does then, is up to the test."""
+    """Environment that counts to eight; `corrupt` changes the result of its third step."""
 
     observation_space = spaces.Box(-10, 10, (2,), np.float32)
     action_space = spaces.Discrete(3)
-    wrong: Callable[[Any], Any] = staticmethod(lambda usual: usual)
+    corrupt: Callable[[Any], Any] = staticmethod(lambda result: result)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
@@ -65,12 +65,12 @@ class Env(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> Any:
         self.t += 1
-        usual = np.full(2, self.t, np.float32), -1.0, self.t == 8, False, {}
-        return type(self).wrong(usual) if self.t == 3 else usual
+        result = np.full(2, self.t, np.float32), -1.0, self.t == 8, False, {}
+        return type(self).corrupt(result) if self.t == 3 else result
 
 
-def make_broken_environment(wrong: Callable[[Any], Any]) -> type[Env]:
-    return type("Broken", (Env,), {"wrong": staticmethod(wrong)})
+def make_broken_environment(corrupt: Callable[[Any], Any]) -> type[Env]:
+    return type("Broken", (Env,), {"corrupt": staticmethod(corrupt)})
 
 
 def raise_division_error(_: Any) -> Any:
@@ -94,17 +94,17 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_gymnasium_simulator_reports_what_a_broken_environment_returned(kind: str) -> None:
-    wrong, words = FAULTS[kind]
+    corrupt, words = FAULTS[kind]
     with pytest.raises(UserCodeError, match=f"^Broken .*{words}.* in step 2 of the episode of seed 0; .*") as caught:
-        GymnasiumSimulator(make_broken_environment(wrong), 8)
+        GymnasiumSimulator(make_broken_environment(corrupt), 8)
     assert caught.value.exit_code == 65 and (caught.value.step, caught.value.seed) == (2, 0)
 
 
 @dataclass(frozen=True)
 class FaultySimulator:
-    """A simulator that goes wrong at a step of one of its lanes."""
+    """Simulator with a fault at one step of one of its trajectories."""
 
-    wrong: Callable[[Any, Any, Any], Any]
+    corrupt: Callable[[Any, Any, Any], Any]
     name: str = "late"
     horizon: int = 6
     observation_space = spaces.Box(-10, 10, (1,), np.float32)
@@ -118,15 +118,15 @@ class FaultySimulator:
 
     def step(self, state: Any, action: Any) -> Any:
         following = state + np.array([0.0, 1.0])
-        usual = following, np.ones(len(state)), np.zeros(len(state), bool)
-        return self.wrong(*usual) if state[0, 1] == 3 else usual
+        result = following, np.ones(len(state)), np.zeros(len(state), bool)
+        return self.corrupt(*result) if state[0, 1] == 3 else result
 
 
 @dataclass(frozen=True)
 class ScriptedExpert:
-    """An expert that says what it is told to."""
+    """Expert whose actions are a function of n and t."""
 
-    what: Callable[[int, int], Any]  # from n and t
+    what: Callable[[int, int], Any]  # function of n and t
     name: str = "says"
 
     def act(self, states: Any, t: int) -> Any:
@@ -134,15 +134,15 @@ class ScriptedExpert:
 
 
 def make_nan_fault(seed: int) -> Callable[[Any, Any, Any], Any]:
-    def wrong(following: Any, costs: Any, done: Any) -> Any:
+    def corrupt(following: Any, costs: Any, done: Any) -> Any:
         following[following[:, 0] == seed, 1] = np.nan
         return following, costs, done
 
-    return wrong
+    return corrupt
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("corrupt", "words"),
     [
         (make_nan_fault(2), r"late gave observations that are not finite .* in step 4 of the episode of seed 2; "),
         (lambda f, c, d: (f, c[:-1], d), r"late gave costs of shape \(3,\) in step 3 .*must be of shape \(4,\)"),
@@ -152,15 +152,15 @@ def make_nan_fault(seed: int) -> Callable[[Any, Any, Any], Any]:
         (lambda f, c, d: raise_division_error(f), "late raised ZeroDivisionError"),
     ],
 )
-def test_rollouts_report_what_a_broken_simulator_returned(wrong: Any, words: str) -> None:
+def test_rollouts_report_what_a_broken_simulator_returned(corrupt: Any, words: str) -> None:
     policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
     with pytest.raises(UserCodeError, match=words):
-        evaluate_returns(policy, FaultySimulator(wrong), SEEDS)
+        evaluate_returns(policy, FaultySimulator(corrupt), SEEDS)
     if "observations" in words:
-        return  # a roll-out of the expert looks at none
+        return  # rollouts of the expert need no observations
     with pytest.raises(UserCodeError, match=f"{words[:15]}.* in step 3 "):
-        MonteCarloOracle(FaultySimulator(wrong), ScriptedExpert(lambda n, t: np.zeros(n, int)))(
-            roll_in_new_policy(FaultySimulator(lambda *usual: usual))
+        MonteCarloOracle(FaultySimulator(corrupt), ScriptedExpert(lambda n, t: np.zeros(n, int)))(
+            roll_in_new_policy(FaultySimulator(lambda *result: result))
         )
 
 
@@ -187,12 +187,12 @@ def roll_in_new_policy(simulator: Simulator) -> Any:
     ],
 )
 def test_rollouts_and_oracles_report_what_a_broken_expert_returned(what: Any, words: str) -> None:
-    sound = FaultySimulator(lambda *usual: usual)
+    valid = FaultySimulator(lambda *result: result)
     expert = ScriptedExpert(what)
     with pytest.raises(UserCodeError, match=f"^the expert says .*{words}"):
-        evaluate_returns(expert, sound, SEEDS)
-    rolled = roll_in_new_policy(sound)
-    for oracle in (MonteCarloOracle(sound, expert), make_zero_one_oracle(expert, sound.action_space)):
+        evaluate_returns(expert, valid, SEEDS)
+    rolled = roll_in_new_policy(valid)
+    for oracle in (MonteCarloOracle(valid, expert), make_zero_one_oracle(expert, valid.action_space)):
         with pytest.raises(UserCodeError, match=f"^the expert says .*{words.partition(' of the episode')[0]}"):
             oracle(rolled)
 
@@ -225,7 +225,7 @@ def test_time_limit_ends_user_code_that_hangs() -> None:
     ):
         GymnasiumSimulator(make_broken_environment(sleep), 8)
     with pytest.raises(UserCodeError, match=r"the expert says did not return from act within 1\.2 seconds"):
-        evaluate_returns(ScriptedExpert(sleep), FaultySimulator(lambda *usual: usual), SEEDS)
+        evaluate_returns(ScriptedExpert(sleep), FaultySimulator(lambda *result: result), SEEDS)
 
     def stubborn(*_: Any) -> Any:
         while True:
@@ -235,7 +235,7 @@ def test_time_limit_ends_user_code_that_hangs() -> None:
                 continue
 
     with pytest.raises(UserCodeError, match="did not return from act"):
-        evaluate_returns(ScriptedExpert(stubborn), FaultySimulator(lambda *usual: usual), SEEDS)
+        evaluate_returns(ScriptedExpert(stubborn), FaultySimulator(lambda *result: result), SEEDS)
     assert time.monotonic() - began < 7
 
 
@@ -245,14 +245,14 @@ def test_ragged_answers_of_user_code_are_refused() -> None:
             return [[1.0], *([1.0, 2.0],) * (len(states) - 1)]
 
     with pytest.raises(UserCodeError, match="the expert says gave costs-to-go that are not an array"):
-        QStarOracle(Ragged(lambda n, t: None))(roll_in_new_policy(FaultySimulator(lambda *usual: usual)))
+        QStarOracle(Ragged(lambda n, t: None))(roll_in_new_policy(FaultySimulator(lambda *result: result)))
     with pytest.raises(UserCodeError, match="late gave states that are not an array"):
         policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
         evaluate_returns(policy, FaultySimulator(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
 
 
 class FlakyEnvironment(Env):
-    """Broken from the second sitting's point of view only where a file says so."""
+    """Environment that fails only while a file exists."""
 
     flag: Path
 
@@ -266,21 +266,21 @@ class FlakyEnvironment(Env):
 def test_run_can_be_resumed_after_user_code_failed(tmp_path: Path, engine: str) -> None:
     kind = type("Moody", (FlakyEnvironment,), {"flag": tmp_path / "broken"})
     expert = ScriptedExpert(lambda n, t: np.ones(n, int))
-    world = ControlProblem(
+    problem = ControlProblem(
         make=lambda horizon: GymnasiumSimulator(kind, horizon), make_expert=lambda _: expert, horizon=8
     )
-    task = Task(name="moody", title="Moody", problem=world)
+    task = Task(name="moody", title="Moody", problem=problem)
     whole = train(task, "dagger", out=tmp_path / "whole", **TINY).result()
     run = Run.create(tmp_path / "run", Run.open(tmp_path / "whole", task).config)
 
     def break_it(_: object) -> None:
         (tmp_path / "broken").touch()
 
-    own = ProcessEngine(2) if engine == "processes" else None
+    engine_object = ProcessEngine(2) if engine == "processes" else None
     with pytest.raises(UserCodeError, match=r"raised RuntimeError: moody .* in step 4 of the episode of seed \d+"):
-        fit_run(run, break_it, **({"engine": own} if own else {}))
-    if own:
-        own.close()
+        fit_run(run, break_it, **({"engine": engine_object} if engine_object else {}))
+    if engine_object:
+        engine_object.close()
     (tmp_path / "broken").unlink()
     again = fit_run(Run.open(run.folder, task))
     assert whole is not None and again.weights_sha256 == whole.weights_sha256
@@ -316,22 +316,22 @@ def test_learner_refuses_policy_simulator_expert_and_oracle_that_do_not_fit() ->
     for oracle, method in ((QStarOracle, "q"), (ValueFunctionOracle, "v")):
         with pytest.raises(UsageError, match=f"the expert home has no method {method};"):
             oracle(Home())
-    begin(linear_policy(None).float(), TinyMdp(), TinyExpert())  # these do
+    begin(linear_policy(None).float(), TinyMdp(), TinyExpert())  # these are compatible
 
 
 def test_evaluate_returns_refuses_a_mean_when_many_episodes_diverged() -> None:
     def make_diverging_simulator(share: int) -> FaultySimulator:
-        def wrong(following: Any, costs: Any, done: Any) -> Any:
+        def corrupt(following: Any, costs: Any, done: Any) -> Any:
             return following, np.where(following[:, 0] % share == 0, np.nan, costs), done
 
-        return FaultySimulator(wrong)
+        return FaultySimulator(corrupt)
 
     policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
-    many = np.arange(100, dtype=np.uint64)
-    returns, _ = evaluate_returns(policy, make_diverging_simulator(20), many)
+    n_episodes = np.arange(100, dtype=np.uint64)
+    returns, _ = evaluate_returns(policy, make_diverging_simulator(20), n_episodes)
     assert len(returns) == 95
     with pytest.raises(DataError, match="50 of 100 episodes diverged, more than a tenth"):
-        evaluate_returns(policy, make_diverging_simulator(2), many)
+        evaluate_returns(policy, make_diverging_simulator(2), n_episodes)
     learner = Learner(policy, RegularUpdate())
     expert = ScriptedExpert(lambda n, t: np.zeros(n, int))
     oracle = make_zero_one_oracle(expert, spaces.Discrete(2))
@@ -354,5 +354,5 @@ def test_commands_refuse_an_expert_with_one_non_finite_weight(
     save_checksummed(tmp_path / "bad.safetensors", weights, card)
     verb, *rest = command.split()
     words = [verb, *rest, task] if verb == "expert" else [verb, task, *rest, "--out", str(tmp_path / "run")]
-    code, said = failure([*words, "--expert", str(tmp_path / "bad.safetensors")], capsys)
-    assert code == 65 and "not finite" in said and "bad.safetensors" in said and not (tmp_path / "run").exists()
+    code, output = failure([*words, "--expert", str(tmp_path / "bad.safetensors")], capsys)
+    assert code == 65 and "not finite" in output and "bad.safetensors" in output and not (tmp_path / "run").exists()

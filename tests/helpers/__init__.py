@@ -1,4 +1,4 @@
-"""What tests share: small problems, environments, contracts of components, and ways to run commands."""
+"""Code shared by tests: small problems, environments, contracts of components, and ways to run commands."""
 
 import pytest
 

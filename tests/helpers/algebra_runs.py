@@ -1,4 +1,4 @@
-"""Runs of the task algebra that take a fraction of a second."""
+"""Runs of the task algebra that take less than a second."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ START = {"start_steps": 3, "demonstrations": 4}
 
 
 def make_tiny_config(method: str = "aggrevated", update: str | None = None, **given: Any) -> Config:
-    """Return the config of a run of a second, without settings that would have no effect on it."""
+    """Return the config of a run of a second, without settings that have no effect on it."""
     chosen = {name: given[name] for name in ("policy", "start") if name in given}
     start = START if resolve_config("algebra", method, update=update, **chosen).start.name == "supervised" else {}
     settings = {**TINY, **start, **given}
@@ -33,7 +33,7 @@ def make_tiny_config(method: str = "aggrevated", update: str | None = None, **gi
 
 
 def create_trained_run(folder: Path) -> Path:
-    """Create a run of algebra that has ended, and return its folder."""
+    """Create a finished run of algebra, and return its folder."""
     given = {
         "generated_pages": 20,
         "augmented_copies": 0,

@@ -6,14 +6,14 @@ from aggrevated.cli import main
 
 
 def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what a command prints on standard output."""
+    """Run a command and return its standard output."""
     capsys.readouterr()
     main(arguments)
     return capsys.readouterr().out
 
 
 def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Return (exit code, printed text) of a command that must fail."""
+    """Run a command that must fail, and return (exit code, printed text)."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert isinstance(caught.value.code, int)

@@ -1,4 +1,4 @@
-"""The options of commands, and values that no option may end in a traceback for.
+"""Options of commands, and values for which no option may cause a traceback.
 
 A command goes as far as the work itself, which the tests leave out: folders and files are really read and written. With
 AGGREVATED_FAULTS=all, the settings of every task and component are tried, not only those of one owner of each.
@@ -25,19 +25,19 @@ from aggrevated.policies import Policy
 from aggrevated.tasks import Task
 from aggrevated.training.run_folder import Run
 
-# each is there when a command runs
+# all are created before a command runs
 LOOP = "loop"
 FOLDER = "folder"
 BELOW_A_FILE = "file/below"
-VALUES = (  # for all
+VALUES = (  # for every option
     *("", " ", "x", "None", "True", "[]", "--", "🦆", "\udcff", "y" * 5000, LOOP, "/dev/full/x"),
     *("-1", "0", "1.5", "nan", "inf", "1e400", "99999999999999999999999", "-99999999999999999999999"),
 )
 NUMBERS = ("1000000000000", "1e308", "1e-320")
 TEXTS = (FOLDER, BELOW_A_FILE, ".", "/", "a,b", "a=b")
 VALUES_BY_TYPE = {int: NUMBERS, float: NUMBERS, tuple: (*NUMBERS, *TEXTS), str: TEXTS, Path: TEXTS, bool: ()}
-NOT_SET = {"None"}  # is what an option that is None by default can be set to
-INVALID_VALUES = {  # what is refused whatever an option of that type means
+NOT_SET = {"None"}  # values for an option that is None by default
+INVALID_VALUES = {  # values that are invalid for every option of that type
     int: {*VALUES, *NUMBERS} - {"0", "1000000000000"} - NOT_SET,  # the second is a seed
     float: {*VALUES} - {"0", "-1", "1.5", "99999999999999999999999", "-99999999999999999999999"} - NOT_SET,
     bool: {*VALUES} - {"True", "--"},
@@ -45,7 +45,7 @@ INVALID_VALUES = {  # what is refused whatever an option of that type means
     str: {"\udcff"},
     Path: {"", "\udcff"},
 }
-VALID_VALUES = {"--anneal-iterations": {"-1"}, "--files": {"."}}  # over all iterations; a folder with a page in it
+VALID_VALUES = {"--anneal-iterations": {"-1"}, "--files": {"."}}  # over all iterations; a folder that has a page
 SLOW_VALUES = {"--generated-pages": {"None"}, "--files": {"/"}}  # twenty thousand pages are drawn; all disks are read
 EXIT_CODES = (0, 2, 65, 74)
 ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
@@ -56,19 +56,19 @@ POSITIONAL = {"RUN", "PAGE", "cartpole", "tree", "lower-bound"}
 
 @dataclass(frozen=True)
 class Option:
-    """One option, or a positional argument, of a command that is complete without it."""
+    """One option or positional argument of a command that is complete without it."""
 
-    words: tuple[str, ...]  # RUN is the folder of a run that has ended, PAGE a picture
+    words: tuple[str, ...]  # RUN stands for the folder of a finished run, PAGE for a picture
     name: str
     kind: type
     positional: bool = False
 
     def __str__(self) -> str:
-        shown = [word for word in self.words if not word.startswith("--") or self.name not in TRAIN_OPTIONS]
-        return f"{' '.join(shown[:4])} {self.name}"
+        words = [word for word in self.words if not word.startswith("--") or self.name not in TRAIN_OPTIONS]
+        return f"{' '.join(words[:4])} {self.name}"
 
     def with_value(self, value: str) -> list[str]:
-        """Return the command with that value; behind an equals sign a value may look like an option."""
+        """Return the command with that value, after an equals sign since the value may look like an option."""
         if self.positional:
             place = next(i for i, word in enumerate(self.words) if i and word in POSITIONAL)
             return [*self.words[:place], value, *self.words[place + 1 :]]
@@ -78,7 +78,7 @@ class Option:
 
 
 def iter_commands(package: str) -> Iterator[tuple[str, type]]:
-    """Yield every command that comes with a package, and every command of a command, by the words for it."""
+    """Yield the words and the type of every command and subcommand of a package."""
     for name, command in discover_commands(None).items():
         if not command.__module__.startswith(f"{package}."):
             continue
@@ -91,7 +91,7 @@ def iter_commands(package: str) -> Iterator[tuple[str, type]]:
 
 
 def iter_command_options(command: type) -> Iterator[tuple[str, type, bool]]:
-    """Yield (name, type, whether it is positional) of all that a command takes, groups of options among it."""
+    """Yield (name, type, whether it is positional) of every argument of a command, including option groups."""
     kinds = get_type_hints(command, include_extras=True)
     for one in fields(command):
         kind, marks = strip_annotations(kinds[one.name])
@@ -102,7 +102,7 @@ def iter_command_options(command: type) -> Iterator[tuple[str, type, bool]]:
 
 
 def strip_annotations(kind: Any) -> tuple[Any, str]:
-    """Return (a type without annotations and without None, the annotations as text)."""
+    """Return (the type without annotations and without None, the annotations as text)."""
     annotations = ""
     while get_origin(kind) is Annotated or type(None) in get_args(kind):
         annotations += str(get_args(kind)[1:])
@@ -111,7 +111,7 @@ def strip_annotations(kind: Any) -> tuple[Any, str]:
 
 
 def list_subcommands(kind: Any) -> list[type]:
-    """Return the commands that a type chooses from, if it does."""
+    """Return the subcommands among which a type chooses, if any."""
     parts = [strip_annotations(part)[0] for part in get_args(strip_annotations(kind)[0])]
     return [part for part in parts if isinstance(part, type) and is_dataclass(part)]
 
@@ -135,7 +135,7 @@ def iter_setting_options(tasks: Iterable[Task], seen: set[tuple[type, str]]) -> 
 
 
 def iter_component_commands(task: Task) -> Iterator[tuple[type, tuple[str, ...]]]:
-    """Yield (a component, the command that chooses it) for all of the task; without those that cannot be alone."""
+    """Yield (component, command that selects it) for every component of a task that can be selected alone."""
     small = {
         "algebra": ("--generated-pages", "10", "--augmented-copies", "0"),
         "reader": ("--generated-pages", "20"),
@@ -145,8 +145,8 @@ def iter_component_commands(task: Task) -> Iterator[tuple[type, tuple[str, ...]]
         chosen = (f"--{OPTION_NAMES[slot]}", component.name) if slot else ()
         for method in ("aggrevated", "dagger", "reinforce", "loki", "searn", "smile", "thor"):
             try:
-                own = {OPTION_NAMES[slot]: component.name} if slot else {}
-                config = resolve_config(task, method, **own)
+                chosen_slot = {OPTION_NAMES[slot]: component.name} if slot else {}
+                config = resolve_config(task, method, **chosen_slot)
             except UsageError:
                 continue
             if any(type(one) is component for one in config.components.values()):
@@ -155,7 +155,7 @@ def iter_component_commands(task: Task) -> Iterator[tuple[type, tuple[str, ...]]
 
 
 def sweep_command(words: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Return the command of a sweep in which the same settings are fixed and another one varies."""
+    """Return the command of a sweep that fixes these settings and varies another."""
     other = "checkpoint-every" if name != "checkpoint_every" else "validate-every"
     return "sweep", *words[1 : -len(TRAIN_OPTIONS)], "--vary", f"{other}=10,20", "--out", "OUT"
 
@@ -167,7 +167,7 @@ def setting_type(component: type, name: str) -> type:
 
 
 def create_awkward_folder(folder: Path) -> None:
-    """Put a link to itself, a folder, an empty file and a picture into a folder."""
+    """Create a link to itself, a folder, an empty file and a picture in a folder."""
     (folder / LOOP).symlink_to(LOOP)
     (folder / FOLDER).mkdir()
     (folder / "file").write_text("")
@@ -177,7 +177,7 @@ def create_awkward_folder(folder: Path) -> None:
 
 
 def leave_out_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Go into the folder, and leave out the training, the searching and the drawing of all commands."""
+    """Change to the folder, and leave out training, searching and drawing in all commands."""
     from aggrevated.cli.commands import sweep
     from aggrevated.cli.options import EngineOptions
     from aggrevated.problems import expert_training
@@ -204,14 +204,14 @@ def exit_done(*_: object, **__: object) -> None:
 
 
 def untrained_policy(run: Run) -> Policy:
-    """Return a policy for a run that has not learned one."""
+    """Return an untrained policy for a run."""
     policy = build_policy(run.config)
     run.config.built_problem.prepare(policy)
     return policy
 
 
 def run_command(arguments: list[str]) -> int | str:
-    """Return the exit code; of what no program should end with, what it was."""
+    """Return the exit code, or the error that ended the command."""
     try:
         main(arguments)
     except SystemExit as left:
@@ -224,24 +224,24 @@ def run_command(arguments: list[str]) -> int | str:
 
 
 def find_wrong_outcomes(option: Option, folders: Mapping[str, str], capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return what went wrong, value by value: tracebacks, other exit codes, and values accepted that cannot be."""
-    wrong = []
+    """Return the failures for each value: tracebacks, other exit codes, and accepted invalid values."""
+    failures = []
     slow = SLOW_VALUES.get(option.name, ())
     values = [value for value in (*VALUES, *VALUES_BY_TYPE[option.kind]) if value not in slow]
     invalid = INVALID_VALUES[option.kind] - VALID_VALUES.get(option.name, set())
     for number, value in enumerate(values):
         words = {**folders, "PAGE": "page.png", "OUT": f"out-{number}"}
         code = run_command([words.get(word, word) for word in option.with_value(value)])
-        said = "".join(capsys.readouterr())
-        if code not in EXIT_CODES or "Traceback" in said or (code == 0 and value in invalid):
-            wrong.append(f"{option.name} {value[:40]!r}: {code} {said[-300:]}")
-    return wrong
+        output = "".join(capsys.readouterr())
+        if code not in EXIT_CODES or "Traceback" in output or (code == 0 and value in invalid):
+            failures.append(f"{option.name} {value[:40]!r}: {code} {output[-300:]}")
+    return failures
 
 
 def list_help_options(
     words: tuple[str, ...], folders: Mapping[str, str], names: set[str], capsys: pytest.CaptureFixture[str]
 ) -> set[str]:
-    """Return the options that a command's help lists; a switch by its name in `names`, not by its `--no-` form."""
+    """Return the options that a command's help lists, switches by their names in `names` instead of `--no-` forms."""
     parts = words[: 3 if words[0] == "expert" else 2]
     assert run_command([*(folders.get(word, word) for word in parts if not word.startswith("--")), "--help"]) == 0
     listed = set(re.findall(r"^\W*(--[a-z][a-z0-9-]*)", capsys.readouterr().out, re.MULTILINE)) - {"--help"}

@@ -1,4 +1,4 @@
-"""Commands that run in a folder of their own, and what they print."""
+"""Runner of commands in a temporary folder."""
 
 from pathlib import Path
 
@@ -8,20 +8,20 @@ from aggrevated.cli import main
 
 
 class CommandRunner:
-    """Run commands of the command line in a folder of the test's own."""
+    """Run commands of the command line in a folder of one test."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(folder)
         self.capsys = capsys
 
     def stdout(self, *arguments: object) -> str:
-        """Run a command that must succeed, and return what it prints on standard output."""
+        """Run a command that must succeed, and return its standard output."""
         self.capsys.readouterr()
         main([str(argument) for argument in arguments])
         return self.capsys.readouterr().out
 
     def error(self, code: int, *arguments: object) -> str:
-        """Run a command that must end with that exit code, and return its one sentence on standard error."""
+        """Run a command that must fail with this exit code, and return its sentence on standard error."""
         with pytest.raises(SystemExit) as caught:
             main([str(argument) for argument in arguments])
         captured = self.capsys.readouterr()

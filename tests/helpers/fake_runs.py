@@ -1,4 +1,4 @@
-"""Sweeps with fake runs, whose results are computed from their settings."""
+"""Sweeps with fake runs whose results are computed from their settings."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,22 +20,22 @@ SMALL = {"iterations": 2, "trajectories": 2, "horizon": 30, "validation_episodes
 
 
 def make_request(*varied: str, search: str = "grid", trials: int = 64, **given: Any) -> SweepRequest:
-    """Return the request of a small sweep of CartPole, with one seed unless `seeds` says otherwise."""
-    own = {name: given.pop(name) for name in ("method", "seeds", "sampler_seed") if name in given}
-    method = own.setdefault("method", "aggrevated")
+    """Return the request of a small sweep of CartPole, with one seed unless `seeds` is given."""
+    request_fields = {name: given.pop(name) for name in ("method", "seeds", "sampler_seed") if name in given}
+    method = request_fields.setdefault("method", "aggrevated")
     space = parse_variations(varied, find_task("cartpole"), method)
     fixed = {**SMALL, **given}
-    return SweepRequest(task="cartpole", varied=space, fixed=fixed, search=search, trials=trials, **own)
+    return SweepRequest(task="cartpole", varied=space, fixed=fixed, search=search, trials=trials, **request_fields)
 
 
 def made_up_return(run: Run) -> float:
-    """A return: best where the learning rate is 0.01, or without one, and a little better with each seed."""
+    """Return a fake return: highest at learning rate 0.01 or without one, and a little higher with each seed."""
     rate = run.config.update.to_values().get("learning_rate", 0.01)
     return -abs(rate - 0.01) + 0.001 * run.config.loop.seed
 
 
 def pretend(score: Callable[[Run], float] = made_up_return) -> Runner:
-    """Return a runner that runs nothing, and writes down that it did."""
+    """Return a runner that writes a result without training."""
 
     def run_all(runs: Sequence[Run], failed: FailureCallback) -> None:
         for run in runs:
@@ -56,20 +56,20 @@ def write_result(run: Run, returned: float) -> None:
 
 
 def run_to_end(sweep: Sweep, runner: Runner | None = None) -> list[FrozenTrial]:
-    """Make the trials that are missing, and return all of them."""
+    """Run the missing trials, and return all trials."""
     return run_study(sweep, runner).trials
 
 
 def run_study(sweep: Sweep, runner: Runner | None = None) -> Study:
-    """Make the trials that are missing, and return the study."""
+    """Run the missing trials, and return the study."""
     return sweep.run(runner or pretend(), lambda study, new: None)
 
 
-def run_new(folder: Path, asked: SweepRequest, runner: Runner | None = None) -> list[FrozenTrial]:
-    """Begin the sweep, or go on with it, to its end."""
-    return run_to_end(create_or_open_sweep(folder, asked), runner)
+def run_new(folder: Path, request: SweepRequest, runner: Runner | None = None) -> list[FrozenTrial]:
+    """Start or resume the sweep, and run it to its end."""
+    return run_to_end(create_or_open_sweep(folder, request), runner)
 
 
 def facts_of(trials: Sequence[FrozenTrial]) -> list[tuple[Any, ...]]:
-    """All that a trial is but when it was made."""
+    """Return all facts of the trials except times."""
     return [(trial.number, trial.params, trial.value, trial.state, trial.user_attrs) for trial in trials]

@@ -1,4 +1,4 @@
-"""An environment and experts as a user would write them, found by references to this module."""
+"""Environment and experts as a user would write them, imported by references to this module."""
 
 from typing import Any
 
@@ -21,15 +21,15 @@ class Corridor(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         self.goal = int(self.np_random.integers(2))
         self.place = 0
-        return self._seen(), {}
+        return self._observe(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         assert action in (-1, 0, 1)
         self.place += int(action)
         there = self.place == (self.length if self.goal else -self.length)
-        return self._seen(), 10.0 * there - 1.0, there, False, {}
+        return self._observe(), 10.0 * there - 1.0, there, False, {}
 
-    def _seen(self) -> dict[str, Any]:
+    def _observe(self) -> dict[str, Any]:
         return {"goal": self.goal, "place": np.array([100.0 * self.place], np.float32)}
 
     def render(self) -> Any:
@@ -48,5 +48,5 @@ def act(observation: Any) -> int:
 
 
 def lazy(observation: Any) -> int:
-    """Return the move to the lit end, but wait at every third position."""
+    """Return the move to the lit end, but stay at every third position."""
     return 0 if round(observation["place"][0] / 100) % 3 == 1 else act(observation)

@@ -1,4 +1,4 @@
-"""Handwritten expressions as InkML files like CROHME's, in generated hands: ink, symbols, MathML and a writer."""
+"""Handwritten expressions as InkML files like CROHME's, in generated handwriting: ink, symbols, MathML and writer."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,22 +9,22 @@ from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.handwriting import write_page
 
 LINES = ("a+b=c", "x-3=y", "2x=10", "a(b+c)=d", "x=7-y", "4+5=9", "z=x+y", "m=n-p", "3k=s", "t=u+v+w", "6-e=1", "8=y+z")
-LATEX = {"×": "\\times"}  # what CROHME calls a symbol, where that is not the symbol
+LATEX = {"×": "\\times"}  # CROHME's names of symbols that it renames
 
 
 def is_projective(heads: Array) -> bool:
-    """Whether no two arcs cross, with one root and no cycle: what a transition system can build."""
+    """Return whether the arcs have no crossing and no cycle and one root, as a transition system builds them."""
     n = len(heads)
     arcs = [(min(h, d), max(h, d)) for d, h in enumerate(heads.tolist(), 1)]
     crossing = any(a < c < b < d for a, b in arcs for c, d in arcs)
-    ancestors = np.concatenate([[0], heads])  # of symbols 0 … n, one step up; doubled until it is more than n steps
+    ancestors = np.concatenate([[0], heads])  # of symbols 0 … n, one step up; doubled until more than n steps
     for _ in range(n.bit_length()):
         ancestors = ancestors[ancestors]
     return not crossing and not ancestors.any() and int((heads == 0).sum()) == 1
 
 
 def inkml(line: str, writer: int, seed: int = 0) -> str:
-    """One line of algebra in that writer's hand, with MathML that nests to the right as CROHME's does."""
+    """Return one line of algebra in that writer's hand, with MathML nested to the right as CROHME's."""
     page = write_page([line], writer, seed)
     traces = groups = nested = ""
     for k, (symbol, strokes) in enumerate(zip(page.symbols, page.ink, strict=True)):
@@ -46,15 +46,15 @@ def inkml(line: str, writer: int, seed: int = 0) -> str:
 
 
 def write_folder(folder: Path, expressions: Iterable[tuple[str, int]]) -> Path:
-    """A folder with a file for each (line, writer)."""
+    """Write one file for each (line, writer)."""
     folder.mkdir(parents=True)
-    for place, (line, writer) in enumerate(expressions):
-        (folder / f"{place:03}.inkml").write_text(inkml(line, writer, place))
+    for number, (line, writer) in enumerate(expressions):
+        (folder / f"{number:03}.inkml").write_text(inkml(line, writer, number))
     return folder
 
 
 def crohme_like(folder: Path) -> Path:
-    """train/ with twelve lines, each by a writer of its own, and dev/ with three more by two others."""
+    """Write train/ with twelve lines by twelve writers, and dev/ with three lines by two other writers."""
     write_folder(folder / "train", zip(LINES, range(12), strict=True))
     write_folder(folder / "dev", [("b=a-c", 20), ("5x=y", 21), ("9-r=d", 20)])
     return folder

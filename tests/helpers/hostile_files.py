@@ -1,4 +1,4 @@
-"""Honest files in memory, ways to spoil them, and a process that reads them: for the tests of hostile files."""
+"""Valid files in memory, ways to corrupt them, and a process that reads them, for tests of hostile files."""
 
 import io
 import json
@@ -37,24 +37,24 @@ CARD = {"algorithm": "DQN", "activation": "relu", "settings": {"gamma": 0.99, "p
 
 
 def make_journal() -> bytes:
-    """Nine lines of metrics."""
+    """Return nine lines of metrics."""
     data = b""
-    seal = ""
+    checksum = ""
     for n in range(1, 10):
-        line, seal = encode_checksummed_line({"n": n, "loss": float("-inf")}, seal)
+        line, checksum = encode_checksummed_line({"n": n, "loss": float("-inf")}, checksum)
         data += line
     return data
 
 
 def torch_bytes(state: object) -> bytes:
-    """As `torch.save` writes it."""
+    """Return the bytes that `torch.save` writes."""
     file = io.BytesIO()
     torch.save(state, file)
     return file.getvalue()
 
 
 def zip_bytes(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    """A zip file with these members."""
+    """Return a zip file with these members."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method, compresslevel=1) as archive:
         for name, data in members.items():
@@ -63,26 +63,26 @@ def zip_bytes(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> by
 
 
 def unzip(data: bytes) -> dict[str, bytes]:
-    """What a zip file holds."""
+    """Return the members of a zip file."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {member.filename: archive.read(member) for member in archive.infolist()}
 
 
 def sb3_model(state: object = DQN, settings: object = SETTINGS, policy: bytes | None = None, method: int = 0) -> bytes:
-    """A Stable-Baselines3 model with these weights and settings, or with the bytes of them."""
+    """Return a Stable-Baselines3 model with these weights and settings, or with these bytes of the weights."""
     data = settings if isinstance(settings, bytes) else json.dumps(settings).encode()
     return zip_bytes({"data": data, "policy.pth": torch_bytes(state) if policy is None else policy}, method)
 
 
 def with_pickle(pickle: bytes) -> bytes:
-    """A model whose weights are what that pickle builds."""
+    """Return a model whose weights are what this pickle builds."""
     return sb3_model(policy=zip_bytes(unzip(torch_bytes(DQN)) | {"archive/data.pkl": pickle}))
 
 
 def checksummed_file(
     folder: Path, weights: dict[str, Tensor] = DQN, facts: object = CARD, header: Callable[[str], str] = str
 ) -> bytes:
-    """A sealed expert, the text of its header changed before its length is written."""
+    """Return a checksummed expert file, the text of its header changed before its length is written."""
     path = folder / "made.safetensors"
     save_checksummed(path, weights, facts)  # type: ignore[arg-type]
     data = path.read_bytes()
@@ -92,7 +92,7 @@ def checksummed_file(
 
 
 def checksummed_file_with_metadata(folder: Path, facts: str) -> bytes:
-    """A sealed expert with this text as its facts, and a SHA-256 that fits if it is JSON."""
+    """Return a checksummed expert file with this text as its facts, and a valid SHA-256 if the text is JSON."""
     try:
         sha = digest_tensors(DQN, json.loads(facts))
     except (ValueError, RecursionError):
@@ -101,7 +101,7 @@ def checksummed_file_with_metadata(folder: Path, facts: str) -> bytes:
     return checksummed_file(folder, header=lambda text: json.dumps(json.loads(text) | {"__metadata__": made}))
 
 
-# Ways to spoil bytes.
+# Mutations of bytes.
 
 NUMBERS = [b"-1", b"0", b"1e999", b"NaN", b"null", b"true", b'""', b"[]", b"9" * 5000, b"1.5", b"[" * 70 + b"]" * 70]
 PLACES = [0, 1, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1]
@@ -117,72 +117,74 @@ WORDS = [
 ]
 
 
-def flip_bits(data: bytes, chance: random.Random) -> bytes:
-    spoiled = bytearray(data or b"x")
-    for _ in range(chance.choice([1, 1, 4, 40])):
-        spoiled[chance.randrange(len(spoiled))] ^= 1 << chance.randrange(8)
-    return bytes(spoiled)
+def flip_bits(data: bytes, rng: random.Random) -> bytes:
+    mutated = bytearray(data or b"x")
+    for _ in range(rng.choice([1, 1, 4, 40])):
+        mutated[rng.randrange(len(mutated))] ^= 1 << rng.randrange(8)
+    return bytes(mutated)
 
 
-def truncate(data: bytes, chance: random.Random) -> bytes:
-    place = chance.randrange(len(data) + 1)
-    return chance.choice([data[:place], data[:place], data[place:]])
+def truncate(data: bytes, rng: random.Random) -> bytes:
+    position = rng.randrange(len(data) + 1)
+    return rng.choice([data[:position], data[:position], data[position:]])
 
 
-def splice(data: bytes, chance: random.Random) -> bytes:
-    start, end, place = (chance.randrange(len(data) + 1) for _ in range(3))
-    return data[:place] + data[min(start, end) : max(start, end)] * chance.choice([1, 1, 30]) + data[place:]
+def splice(data: bytes, rng: random.Random) -> bytes:
+    start, end, position = (rng.randrange(len(data) + 1) for _ in range(3))
+    return data[:position] + data[min(start, end) : max(start, end)] * rng.choice([1, 1, 30]) + data[position:]
 
 
-def insert(data: bytes, chance: random.Random) -> bytes:
-    place = chance.randrange(len(data) + 1)
-    what = [chance.randbytes(chance.choice([1, 4, 1000])), b"[" * 200_000, b"\0" * 100_000, b"PK\5\6" + bytes(18)]
-    return data[:place] + chance.choice(what) + data[place:]
+def insert(data: bytes, rng: random.Random) -> bytes:
+    position = rng.randrange(len(data) + 1)
+    what = [rng.randbytes(rng.choice([1, 4, 1000])), b"[" * 200_000, b"\0" * 100_000, b"PK\5\6" + bytes(18)]
+    return data[:position] + rng.choice(what) + data[position:]
 
 
-def replace_binary_number(data: bytes, chance: random.Random) -> bytes:
-    """A number of two, four or eight bytes is another one: near the start, near the end, or anywhere."""
-    size = chance.choice([2, 4, 8])
-    places = range(max(1, len(data) - size))
-    place = chance.choice(chance.choice([places[:64], places[-200:], places]))
-    return data[:place] + (chance.choice(PLACES) & (1 << 8 * size) - 1).to_bytes(size, "little") + data[place + size :]
+def replace_binary_number(data: bytes, rng: random.Random) -> bytes:
+    """Replace a number of two, four or eight bytes near the start, near the end, or anywhere."""
+    size = rng.choice([2, 4, 8])
+    positions = range(max(1, len(data) - size))
+    position = rng.choice(rng.choice([positions[:64], positions[-200:], positions]))
+    return (
+        data[:position] + (rng.choice(PLACES) & (1 << 8 * size) - 1).to_bytes(size, "little") + data[position + size :]
+    )
 
 
-def replace_number(data: bytes, chance: random.Random) -> bytes:
-    """A number that is written out is another one."""
+def replace_number(data: bytes, rng: random.Random) -> bytes:
+    """Replace a number in decimal digits."""
     found = [match.span() for match in re.finditer(rb"-?\d+(\.\d+)?", data)] or [(0, 0)]
-    start, end = chance.choice(found)
-    return data[:start] + chance.choice(NUMBERS) + data[end:]
+    start, end = rng.choice(found)
+    return data[:start] + rng.choice(NUMBERS) + data[end:]
 
 
-def replace_word(data: bytes, chance: random.Random) -> bytes:
-    """A word is another one."""
+def replace_word(data: bytes, rng: random.Random) -> bytes:
+    """Replace a word."""
     found = [match.span() for match in re.finditer(rb"[A-Za-z]\w+", data)] or [(0, 0)]
-    (start, end) = chance.choice(found)
-    (other, last) = chance.choice(found)
-    return data[:start] + chance.choice([*WORDS, data[other:last]]) + data[end:]
+    (start, end) = rng.choice(found)
+    (other, last) = rng.choice(found)
+    return data[:start] + rng.choice([*WORDS, data[other:last]]) + data[end:]
 
 
 MUTATIONS_OF_BYTES = (flip_bits, truncate, splice, insert, replace_binary_number, replace_number, replace_word)
 
 
-def mutate(data: bytes, number: int, chance: random.Random) -> bytes:
-    """Return the bytes after one to three mutations, the first of the kind whose turn it is."""
+def mutate(data: bytes, number: int, rng: random.Random) -> bytes:
+    """Return the bytes after one to three mutations, the first of them selected by `number`."""
     first = MUTATIONS_OF_BYTES[number % len(MUTATIONS_OF_BYTES)]
-    for change in (first, *chance.choices(MUTATIONS_OF_BYTES, k=chance.choice([0, 0, 1, 2]))):
-        data = change(data, chance)
+    for change in (first, *rng.choices(MUTATIONS_OF_BYTES, k=rng.choice([0, 0, 1, 2]))):
+        data = change(data, rng)
     return data
 
 
-def mutate_checksummed(folder: Path, number: int, chance: random.Random) -> bytes:
-    """An expert whose tensors or facts were changed before it was sealed, so that nothing but they can be noticed."""
+def mutate_checksummed(folder: Path, number: int, rng: random.Random) -> bytes:
+    """Return a checksummed expert whose tensors or facts were changed before the checksum was computed."""
     if number % 3 == 0:
         return checksummed_file_with_metadata(
-            folder, mutate(json.dumps(CARD).encode(), number, chance).decode(errors="replace")
+            folder, mutate(json.dumps(CARD).encode(), number, rng).decode(errors="replace")
         )
     weights = dict(DQN)
-    for name in chance.sample(list(weights), chance.choice([1, 2])):
-        change = chance.choice(CHANGES)
+    for name in rng.sample(list(weights), rng.choice([1, 2])):
+        change = rng.choice(CHANGES)
         weights[name] = change(weights[name])
     return checksummed_file(folder, weights)
 
@@ -199,7 +201,7 @@ CHANGES: list[Callable[[Tensor], Tensor]] = [
     lambda w: w.sum(),
 ]
 
-# The classes of files: how one is spoiled (folder, number, chance), and the ending of its name.
+# Classes of files: the mutation (folder, number, rng), and the suffix of the file name.
 CLASSES: dict[str, tuple[Callable[[Path, int, random.Random], bytes], str]] = {
     "model": (lambda _, n, chance: mutate(sb3_model(method=8 * (n % 2)), n, chance), ".zip"),
     "weights in a model": (lambda _, n, chance: sb3_model(policy=mutate(torch_bytes(DQN), n, chance)), ".zip"),
@@ -225,7 +227,7 @@ HONEST: dict[str, Callable[[Path], bytes]] = {
     ".inkml": lambda _: inkml("a+b=c", 3).encode(),
 }
 
-# Reading in a process of its own.
+# Reading in a separate process.
 
 READING_PROCESS = r"""
 import re, sys, time
@@ -264,7 +266,7 @@ needs_memory_figures = pytest.mark.skipif(
 
 @contextmanager
 def reading_process(more_readers: str = "") -> Iterator[Reader]:
-    """Start a process that reads files, and tells how long each took, its peak of memory so far, and what it said.
+    """Start a process that reads files, and returns seconds, peak of memory so far, and what was printed for each.
 
     Args:
         more_readers: Python code that extends `READERS`, the functions that read files, by the endings of their names.
@@ -277,8 +279,8 @@ def reading_process(more_readers: str = "") -> Iterator[Reader]:
             print(path, file=process.stdin, flush=True)
             answer = process.stdout.readline()
             assert answer, f"the reader of {path} died"
-            seconds, peak, said = answer.split(" ", 2)
-            return float(seconds), float(peak), said.strip()
+            seconds, peak, printed = answer.split(" ", 2)
+            return float(seconds), float(peak), printed.strip()
 
         yield read
 
@@ -297,8 +299,8 @@ def check_mutated_files(
     Args:
         folder: where the files are written.
         read: the process that reads them.
-        classes: by the name of a class of files, how one is spoiled and the ending of its name.
-        honest: by the ending of the name, a file that is read.
+        classes: the mutation and the file suffix, by the name of a class of files.
+        honest: a valid file, by its suffix.
     """
     paths = {}
     for kind, (_, ending) in classes.items():
@@ -307,22 +309,22 @@ def check_mutated_files(
         assert read(paths[kind])[2] == "'read'", kind
     _, start, _ = read(next(iter(paths.values())))
     for kind, (mutate, _) in classes.items():
-        chance = random.Random(kind)
+        rng = random.Random(kind)
         path = paths[kind]
         n_read = 0
         slowest = 0.0
         sentences = set()
         peak = start
         for number in range(MUTATIONS):
-            path.write_bytes(mutate(folder, number, chance))
-            seconds, peak, said = read(path)
+            path.write_bytes(mutate(folder, number, rng))
+            seconds, peak, printed = read(path)
             assert seconds < 5 and peak - start < 500, (kind, number, seconds, peak - start)
             slowest = max(slowest, seconds)
-            n_read += said == "'read'"
-            if said != "'read'":
-                assert re.match(r"""['"](Data|Storage|Usage)Error """, said) and str(path) in said, said
-                assert len(said) < len(str(path)) + 450, said
-                sentences.add(re.sub(r"[\d'].*", "", said.split(str(path))[1]))
+            n_read += printed == "'read'"
+            if printed != "'read'":
+                assert re.match(r"""['"](Data|Storage|Usage)Error """, printed) and str(path) in printed, printed
+                assert len(printed) < len(str(path)) + 450, printed
+                sentences.add(re.sub(r"[\d'].*", "", printed.split(str(path))[1]))
         print(
             f"{kind}: {MUTATIONS} files, {n_read} read, {len(sentences)} sentences; slowest {slowest:.2f} s, "
             f"peak {peak - start:.0f} MB above the start"

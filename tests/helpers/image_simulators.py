@@ -1,4 +1,4 @@
-"""A simulator whose observations are images: a bright pixel must be moved onto a dimmer one."""
+"""Simulator whose observations are images: a bright pixel must be moved onto a dimmer one."""
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -10,7 +10,7 @@ STEPS = np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])
 
 
 class Grid:
-    """A state is where both pixels are, (row, column) each."""
+    """Simulator whose states are the positions (row, column) of both pixels."""
 
     name = "grid"
     observation_space = Box(0.0, 255.0, (SIDE, SIDE), np.float32)
@@ -36,7 +36,7 @@ class Grid:
 
 
 class Guide:
-    """An expert that knows the way, and Q of every action."""
+    """Expert that knows the shortest path, and Q of every action."""
 
     name = "guide"
 

@@ -1,4 +1,4 @@
-"""Tiny environments of Gymnasium, with observations and actions of several kinds, and simulators of them."""
+"""Tiny Gymnasium environments with several kinds of observations and actions, and simulators of them."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from aggrevated.simulators.gymnasium import GymnasiumSimulator
 
 
 class Line(gymnasium.Env):
-    """Go to 0 from anywhere in -5 … 5: left, stay, right; a step costs the distance before it."""
+    """Walk to 0 from anywhere in -5 … 5: left, stay, right; a step costs the distance before it."""
 
     observation_space = Box(-10.0, 10.0, (2,), np.float32)
     action_space = Discrete(3)
@@ -19,26 +19,26 @@ class Line(gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.x = float(self.np_random.integers(-5, 6))
-        return self.shown(), {}
+        return self.observation(), {}
 
-    def shown(self):
+    def observation(self):
         return np.array([self.x, abs(self.x)], np.float32)
 
     def step(self, action):
         reward = -abs(self.x)
         self.x += int(action) - 1
-        return self.shown(), reward, abs(self.x) > 9, False, {}
+        return self.observation(), reward, abs(self.x) > 9, False, {}
 
 
 class Pushed(Line):
-    """The same with a push, as a vector."""
+    """Variant of `Line` whose action is a push, a vector."""
 
     action_space = Box(-1.0, 1.0, (1,), np.float32)
 
     def step(self, action):
         reward = -abs(self.x)
         self.x += float(action[0])
-        return self.shown(), reward, abs(self.x) > 9, False, {}
+        return self.observation(), reward, abs(self.x) > 9, False, {}
 
 
 def line(horizon: int = 8) -> GymnasiumSimulator:
@@ -51,7 +51,7 @@ def pushed(horizon: int = 8) -> GymnasiumSimulator:
 
 @dataclass(frozen=True)
 class Grid:
-    """A simulator with a space adapter: places and a lamp in a Dict, two choices at once; a step costs |x| + |y|."""
+    """Simulator with a space adapter: a Dict of position and lamp, two choices at once; a step costs |x| + |y|."""
 
     name: str = "grid"
     horizon: int = 6
@@ -76,5 +76,5 @@ class Grid:
         )
 
 
-STATES = np.array([[-3, 0], [0, 2], [1, 1]])  # of the grid
-HOMEWARDS = -np.sign(STATES)  # in its own actions
+STATES = np.array([[-3, 0], [0, 2], [1, 1]])  # states of the grid
+HOMEWARDS = -np.sign(STATES)  # in the grid's action space

@@ -1,4 +1,4 @@
-"""Small corpora of random trees with random features, and the policies that read them."""
+"""Small corpora of random trees with random features, and policies that read them."""
 
 import numpy as np
 
@@ -16,31 +16,31 @@ from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 
 LIBRARY_KINDS = (*KINDS, "kernel-svm")
-WIDTH = 6  # of the features of a symbol
+WIDTH = 6  # width of the features of a symbol
 
 
 def page(heads, symbols=None):
-    """A page with that tree; every symbol is a dot."""
+    """Return a page with this tree, whose symbols are dots."""
     dot = (np.zeros((1, 2)),)
     return Page("page", "writer", tuple(symbols or "x" * len(heads)), np.array(heads), (dot,) * len(heads))
 
 
 def corpus(pages=30, most=9, seed=0) -> Corpus:
-    """Pages of random projective trees."""
+    """Return a corpus of pages with random projective trees."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(1, most + 1, pages)
     return Corpus.from_pages([page(sample_projective_tree(int(n), generator)) for n in lengths])
 
 
 def features_of(pages: Corpus, seed=1):
-    """Random ones [P, N, WIDTH], zeros beyond a page."""
+    """Return random features [P, N, WIDTH], zeros beyond a page."""
     drawn = np.random.default_rng(seed).normal(size=(len(pages.lengths), pages.most, WIDTH)).astype(np.float32)
     drawn[np.arange(pages.most) >= pages.lengths[:, None]] = 0.0
     return drawn
 
 
 def reader(kind: str, pages: Corpus, seed=0, dropout=0.0) -> ParsingPolicy | KernelPolicy:
-    """A small policy of that kind that reads these pages; a kernel machine was fitted to the expert."""
+    """Return a small policy of that kind for these pages; kernel policies are trained on expert parses."""
     projection = Projection(np.zeros(WIDTH), np.eye(WIDTH))
     if kind == "kernel-svm":
         policy = KernelPolicy(projection, 4).with_pages(features_of(pages), pages.lengths)
@@ -55,12 +55,12 @@ def reader(kind: str, pages: Corpus, seed=0, dropout=0.0) -> ParsingPolicy | Ker
         policy.readout.weight.data *= 30
         return policy.with_names(("a", "b", "c")).with_pages(features_of(pages), pages.lengths)
     policy = ParsingPolicy(projection, 4, kind, hidden=8, embedding=10, dropout=dropout, seed=seed)
-    policy.readout.weight.data *= 30  # so that it prefers some actions
+    policy.readout.weight.data *= 30  # to make it prefer some actions
     return policy.with_pages(features_of(pages), pages.lengths)
 
 
 def trajectories(pages: Corpus, policy=None, count=12, n=1) -> Trajectories:
-    """Parses by the policy, or by the expert."""
+    """Return parses by the policy, or by the expert."""
     parser = Parser(pages, np.arange(len(pages.lengths)))
     mixture = RollInPolicy(parser.expert, None, 1.0) if policy is None else RollInPolicy(None, policy.actor())
     return roll_in(parser, mixture, derive_seeds(0, SeedPurpose.ROLL_IN, n, count))
@@ -76,7 +76,7 @@ def demonstrated(pages: Corpus, n=1, count=8):
 
 
 def assert_parse_batch_is_greedy(policy, pages: Corpus) -> None:
-    """Assert that `parse_batch` takes the legal transition of the highest logit, page after page, in any order."""
+    """Assert that `parse_batch` takes the legal transition with the highest logit on every page, in any order."""
     chosen = np.array([7, 3, 11])
     parser = Parser(pages, chosen, in_order=True)
     heads = parse_batch(policy, parser)

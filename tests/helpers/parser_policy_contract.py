@@ -1,4 +1,4 @@
-"""The contract of policies that read pages: two faces of one policy, determined by its weights.
+"""Contract of policies that read pages: distribution and actor agree, and weights determine both.
 
 Their observations are indices of pages and symbols, so the contract of other policies cannot be used for them.
 """
@@ -13,19 +13,19 @@ from aggrevated.parsing.parser import Parser
 from helpers.parser_policies import corpus, reader, trajectories
 
 PAGES = corpus(24)
-EXPERT_PARSES = trajectories(PAGES, count=15)  # of the expert, so that all policies see the same
+EXPERT_PARSES = trajectories(PAGES, count=15)  # parses by the expert, identical for all policies
 ALL = np.arange(15)
 
 
 def sequence_probabilities(policy, found=EXPERT_PARSES):
-    """Return the probabilities of `distribution`, [K, T, A], among legal actions."""
+    """Return the probabilities of `distribution`, [K, T, A], at legal actions."""
     with torch.no_grad():
         arrays = map(torch.from_numpy, (found.observations, found.mask, found.action_mask))
         return policy.distribution(*arrays).probs.numpy()
 
 
 def actor_probabilities(policy, chosen=ALL, found=EXPERT_PARSES):
-    """Return the probabilities of the actor, step by step; a trajectory is dropped when its parse has ended."""
+    """Return the probabilities of the actor step by step; a trajectory is dropped when its parse has ended."""
     actor = policy.actor()
     out = np.zeros((len(chosen), *found.action_mask.shape[1:]))
     memory = actor.memory(len(chosen))
@@ -51,9 +51,7 @@ class ParserPolicyContract:
         np.testing.assert_allclose(
             found[EXPERT_PARSES.mask], sequence_probabilities(policy)[EXPERT_PARSES.mask], atol=2e-5
         )
-        assert (
-            np.ptp(found[EXPERT_PARSES.mask], axis=0).min() > 0.05
-        )  # a policy that is the same everywhere shows nothing
+        assert np.ptp(found[EXPERT_PARSES.mask], axis=0).min() > 0.05  # a constant policy would pass trivially
 
     def test_parser_policy_actor_is_independent_of_other_trajectories_in_batch(self, kind):
         policy = reader(kind, PAGES)
@@ -93,24 +91,24 @@ class ParserPolicyContract:
         policy = reader(kind, PAGES)
         before = sequence_probabilities(policy)
         weights = deepcopy(policy.state_dict())
-        shown = policy.features.numpy() if isinstance(policy, ParsingPolicy) else policy.items[:, 2:]
-        policy.with_pages(shown + np.float32(0.5), PAGES.lengths)
+        features = policy.features.numpy() if isinstance(policy, ParsingPolicy) else policy.items[:, 2:]
+        policy.with_pages(features + np.float32(0.5), PAGES.lengths)
         assert (sequence_probabilities(policy) != before).any()
         assert all(torch.equal(w, weights[name]) for name, w in policy.state_dict().items())
-        policy.with_pages(shown, PAGES.lengths)
+        policy.with_pages(features, PAGES.lengths)
         np.testing.assert_array_equal(sequence_probabilities(policy), before)
 
     def test_parser_policy_output_depends_only_on_the_parsed_page(self, kind):
         policy = reader(kind, PAGES)
         before = sequence_probabilities(policy)
-        own = EXPERT_PARSES.observations[:, 0, 0].astype(int)
-        shown = (policy.features.numpy() if isinstance(policy, ParsingPolicy) else policy.items[:, 2:]).copy()
-        changed = own[3]
-        shown[changed] += 1.0
-        policy.with_pages(shown, PAGES.lengths)
+        page_of_trajectory = EXPERT_PARSES.observations[:, 0, 0].astype(int)
+        features = (policy.features.numpy() if isinstance(policy, ParsingPolicy) else policy.items[:, 2:]).copy()
+        changed = page_of_trajectory[3]
+        features[changed] += 1.0
+        policy.with_pages(features, PAGES.lengths)
         after = sequence_probabilities(policy)
-        same = own != changed
-        np.testing.assert_allclose(after[same], before[same], atol=1e-6)
+        on_unchanged_page = page_of_trajectory != changed
+        np.testing.assert_allclose(after[on_unchanged_page], before[on_unchanged_page], atol=1e-6)
         assert (np.abs(after[3] - before[3])[EXPERT_PARSES.mask[3]].max() > 1e-4) or PAGES.lengths[changed] == 1
 
     def test_parser_policy_predict_returns_most_probable_legal_action(self, kind):

@@ -1,4 +1,4 @@
-"""Pickles that would make a file if anyone ran them, by each of the steps that can."""
+"""Pickles that would create a file if they were executed, one for each opcode that can execute code."""
 
 import pickle
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Runs:
-    """Pickled as a call."""
+    """Object that is pickled as a call."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -18,10 +18,10 @@ class Runs:
 
 
 def payloads(marker: Path) -> dict[str, bytes]:
-    """Each, if it were run, touches the marker."""
+    """Return payloads; each touches the marker if it is executed."""
     command = f"touch {marker}"
-    said = command.encode()
-    text = b"X" + len(said).to_bytes(4, "little") + said
+    encoded = command.encode()
+    text = b"X" + len(encoded).to_bytes(4, "little") + encoded
     short = lambda word: b"\x8c" + bytes([len(word)]) + word  # noqa: E731
     system = b"cos\nsystem\n"
     return {

@@ -1,4 +1,4 @@
-"""Policy classes that a package defines, so that a contract can check that it has a case for each of them."""
+"""Find the policy classes of a package, so that a contract can check that it has a case for each of them."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -9,7 +9,7 @@ from aggrevated.policies import Policy
 
 
 def policy_classes_in(package: str) -> set[type[Policy]]:
-    """Return every concrete subclass of Policy that the modules of a package define."""
+    """Return every concrete subclass of Policy in the modules of a package."""
     for module in list_modules(package):
         import_module(module)
     found = iter_subclasses(Policy)
@@ -17,7 +17,7 @@ def policy_classes_in(package: str) -> set[type[Policy]]:
 
 
 def iter_subclasses(base: type[Policy]) -> Iterator[type[Policy]]:
-    """Yield the subclasses of a class, and theirs."""
+    """Yield all direct and indirect subclasses of a class."""
     for kind in base.__subclasses__():
         yield kind
         yield from iter_subclasses(kind)

@@ -1,4 +1,4 @@
-"""The contract of problems: the parts of a task fit together, results are repeatable, settings can be saved."""
+"""Contract of problems: parts of a task are compatible, results are repeatable, settings can be saved."""
 
 import pickle
 from dataclasses import replace
@@ -36,7 +36,7 @@ def small_config(task: Task, **settings) -> Config:
 
 
 def make_policy(config: Config) -> Policy:
-    """Return the initial policy of such a run, prepared by its problem."""
+    """Return the initial policy of a small run, prepared by its problem."""
     return build_algorithm_inputs(config).learner.policy
 
 
@@ -49,8 +49,8 @@ class ProblemContract:
         simulator = config.built_problem.simulator
         assert isinstance(simulator, Simulator) and simulator.horizon >= 1
         assert observations.shape == simulator.observation_space.shape and actions == simulator.action_space
-        shown = simulator.observe(simulator.reset(np.arange(3, dtype=np.uint64)))
-        assert shown.shape == (3, *observations.shape) and shown.dtype == np.float32
+        observation = simulator.observe(simulator.reset(np.arange(3, dtype=np.uint64)))
+        assert observation.shape == (3, *observations.shape) and observation.dtype == np.float32
 
     def test_problem_accepts_policy_and_expert_in_roll_in(self, task: Task) -> None:
         config = small_config(task)
@@ -66,7 +66,7 @@ class ProblemContract:
         policy = make_policy(config)
         weights = digest_tensors(dict(policy.named_parameters()))
         score = problem.validate(policy)
-        before = digest_tensors(policy.state_dict())  # the first validation may calibrate it
+        before = digest_tensors(policy.state_dict())  # the first validation may calibrate the problem
         assert problem.validate(policy) == score
         first = problem.test(policy)
         second = problem.test(policy)

@@ -1,4 +1,4 @@
-"""The contract of simulators: functions of values over a batch, in which no episode depends on another."""
+"""Contract of simulators: pure functions of a batch of states, in which no trajectory depends on another."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint6
 
 
 def random_actions(simulator, state, seed=0):
-    """Return a random action for each state, among those that are legal there."""
+    """Return a random legal action for each state."""
     generator = np.random.default_rng(seed)
     space = simulator.action_space
     n = len(state)
@@ -22,7 +22,7 @@ def random_actions(simulator, state, seed=0):
 
 
 def visited_states(simulator, steps=2):
-    """Return states after a few random steps, and the actions to take there."""
+    """Return states after a few random steps, and actions for them."""
     state = simulator.reset(SEEDS)
     for t in range(steps):
         state, _, done = simulator.step(state, random_actions(simulator, state, t))
@@ -76,7 +76,7 @@ class SimulatorContract:
 
     @pytest.mark.parametrize("order", ["C", "F"])
     def test_simulator_batch_equals_single_states_bit_for_bit(self, simulator, order):
-        """Also for both memory orders of the batch, since dropping finished trajectories changes the order."""
+        """Check both memory orders, since dropping finished trajectories changes the order of the batch."""
         state, action = visited_states(simulator)
         state = np.asarray(state, order=order)
         together = (*simulator.step(state, action), simulator.observe(state))
@@ -99,7 +99,7 @@ class SimulatorContract:
             for first, second in zip(continued, restarted, strict=True):
                 np.testing.assert_array_equal(first, second)
             live = ~continued[2]
-            if simulator.name.startswith("tiny"):  # its state counts the steps, and there are only H of them
+            if simulator.name.startswith("tiny"):  # states that count steps end at the horizon
                 break
             state = continued[0][live]
             restored = restarted[0][live]

@@ -1,4 +1,4 @@
-"""Small runs that take a fraction of a second."""
+"""Small runs that take less than a second."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -43,11 +43,11 @@ def create_and_run(folder: Path, config: Config) -> tuple[Run, Result]:
 
 
 class StoppedError(Exception):
-    """Raised in the middle of a run, to stop it there."""
+    """Error that stops a run on purpose."""
 
 
 def stop_after(run: Run, iterations: int) -> None:
-    """Start or resume the run, and interrupt it after so many further iterations."""
+    """Start or resume the run, and interrupt it after `iterations` further iterations."""
     left = [iterations]
 
     def count(_: object) -> None:
@@ -60,21 +60,21 @@ def stop_after(run: Run, iterations: int) -> None:
 
 
 def assert_resume_is_bit_identical(folder: Path, config: Config, *stops: int) -> None:
-    """Assert that a run interrupted after so many iterations, repeatedly, ends as one that is not."""
-    whole, expected = create_and_run(folder / "whole", config)
+    """Assert that a run interrupted after each of `stops` further iterations ends like an uninterrupted run."""
+    uninterrupted, expected = create_and_run(folder / "whole", config)
     interrupted = Run.create(folder / "interrupted", config)
     for iterations in stops:
         stop_after(Run.open(interrupted.folder), iterations)
     result = fit_run(Run.open(interrupted.folder))
     assert result.weights_sha256 == expected.weights_sha256
     assert result.more["test_return"] == expected.more["test_return"]
-    assert without_time(interrupted.metrics()) == without_time(whole.metrics())
+    assert without_time(interrupted.metrics()) == without_time(uninterrupted.metrics())
     last = f"checkpoints/{config.loop.iterations:06d}.safetensors"
-    tensors = load_checksummed(whole.folder / last)[0]
+    tensors = load_checksummed(uninterrupted.folder / last)[0]
     other = load_checksummed(interrupted.folder / last)[0]
     assert digest_tensors(tensors) == digest_tensors(other)
 
 
 def without_time(lines: list[Metrics]) -> list[Metrics]:
-    """Return the metrics without their clock times."""
+    """Return the metrics without times."""
     return [replace(line, seconds=0.0, cpu_seconds=0.0) for line in lines]

@@ -1,4 +1,4 @@
-"""The probabilities of a policy that is a table."""
+"""Probabilities of a tabular policy."""
 
 import torch
 

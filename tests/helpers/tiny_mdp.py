@@ -1,7 +1,7 @@
-"""A tiny MDP whose trajectories can all be enumerated, with its exact values and gradients.
+"""Tiny MDP whose trajectories can all be enumerated, with its exact values and gradients.
 
 Three states, three actions, H = 3, stochastic transitions, and two actions that end the episode. Every number is a
-small fraction, so Q* and d_t can be checked by hand. Nothing here uses the library's own gradients or roll-in.
+small fraction, so Q* and d_t can be checked by hand. This module does not use the library's gradients or roll-in.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from aggrevated.simulators import Simulator
 Array = NDArray[np.generic]
 
 END = -1
-NEXT = np.array(  # [s, a, luck]: where action a leads from s, either way with probability 1/2
+NEXT = np.array(  # [s, a, coin]: next state of s under a, either one with probability 1/2
     [
         [(0, 1), (2, 2), (1, 2)],
         [(0, 2), (1, 1), (END, END)],
@@ -35,7 +35,7 @@ COST = np.array([[1.0, 2.0, 0.0], [3.0, 1.0, 4.0], [0.0, 2.0, 1.0]])  # [s, a]
 START = np.array([0.5, 0.25, 0.25])  # ρ₀
 EXPERT = np.array([2, 1, 0])  # π*(s), optimal at every t
 
-# Q*_t(s, a) for t = 1, 2, 3, worked out by hand from the back.
+# Q*_t(s, a) for t = 1, 2, 3, computed by hand by backward induction.
 Q_STAR = np.array(
     [
         [[2.25, 2.0, 1.0], [3.25, 3.0, 4.0], [0.5, 3.0, 1.0]],
@@ -47,9 +47,9 @@ Q_STAR = np.array(
 
 @dataclass(frozen=True)
 class TinyMdp:
-    """State [n, 3] int64: (s, t, luck). Luck holds the coming coin flips, unseen by policies and experts.
+    """Simulator with states [n, 3] int64: (s, t, coins). Coins are the bits of future flips, hidden from policies.
 
-    Seeds 0 … 15 hit every (start, luck) in proportion to its probability, so a mean over them is exact.
+    Seeds 0 … 15 hit every (start, coins) in proportion to its probability, so a mean over them is exact.
     """
 
     horizon: int = 3
@@ -62,29 +62,29 @@ class TinyMdp:
         return np.stack([np.array([0, 0, 1, 2])[index // 4], np.zeros_like(index), index % 4], axis=1)
 
     def observe(self, state: Array) -> Array:
-        """One-hot of s: the learner does not see t, although Q* depends on it."""
+        """Return s as a one-hot vector: the learner does not observe t, although Q* depends on it."""
         return np.eye(3, dtype=np.float32)[state[:, 0]]
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        s, t, luck = state.T
-        following = NEXT[s, action, luck % 2]
+        s, t, coins = state.T
+        following = NEXT[s, action, coins % 2]
         done = following == END
-        return np.stack([np.where(done, s, following), t + 1, luck // 2], axis=1), COST[s, action], done
+        return np.stack([np.where(done, s, following), t + 1, coins // 2], axis=1), COST[s, action], done
 
 
 @dataclass(frozen=True)
 class Lucky(TinyMdp):
-    """The tiny MDP that can be reseeded."""
+    """Tiny MDP that supports reseeding."""
 
     def reseed(self, state: Array, seeds: Array) -> Array:
-        """The coin flips to come are the last bits of the seeds."""
+        """Set the future coin flips to the last bits of the seeds."""
         assert seeds.dtype == np.uint64 and seeds.shape == state.shape[:1], (seeds.dtype, seeds.shape)
         return np.column_stack([state[:, :2], (seeds % np.uint64(4)).astype(np.int64)])
 
 
 @dataclass(frozen=True)
 class TinyExpert:
-    """π* and Q* of the tiny MDP; it sees s and t, and not the luck."""
+    """Expert with π* and Q* of the tiny MDP; it sees s and t, not the coins."""
 
     name: str = "tiny-expert"
 
@@ -97,7 +97,7 @@ class TinyExpert:
 
 @dataclass(frozen=True)
 class Walk:
-    """x ← x + (1, 2)·a, cost x²; it ends beyond |x| = 3. State and observation [n, 1]."""
+    """Simulator of x ← x + (1, 2)·a with cost x², which ends beyond |x| = 3. State and observation [n, 1]."""
 
     horizon: int = 30
     name: str = "walk"
@@ -117,7 +117,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Home:
-    """An expert that returns to 0 by the second component of its action."""
+    """Expert that returns to 0 by the second component of its action."""
 
     name: str = "home"
 
@@ -126,18 +126,18 @@ class Home:
 
 
 def linear_policy(seed: int | None = 0) -> FeedForwardPolicy:
-    """logits(s) = W[:, s] + b in float64; uniform where the seed is None. Its gradient has a closed form."""
+    """Return the policy logits(s) = W[:, s] + b in float64, uniform if the seed is None; closed-form gradient."""
     policy = FeedForwardPolicy(3, CategoricalHead(3), hidden=()).double()
     return randomise(policy, seed) if seed is not None else randomise(policy, 0, scale=0.0)
 
 
 def deep_policy(seed: int = 0, inputs: int = 3, actions: int = 3) -> FeedForwardPolicy:
-    """One hidden layer of five, in float64."""
+    """Return a float64 policy with one hidden layer of five units."""
     return randomise(FeedForwardPolicy(inputs, CategoricalHead(actions), hidden=(5,)).double(), seed)
 
 
 def randomise(policy: FeedForwardPolicy, seed: int, scale: float = 0.7) -> FeedForwardPolicy:
-    """Draw all parameters of the policy at random, without zero biases; return the policy."""
+    """Draw all parameters of the policy at random, including the biases; return the policy."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in policy.parameters():
@@ -146,7 +146,7 @@ def randomise(policy: FeedForwardPolicy, seed: int, scale: float = 0.7) -> FeedF
 
 
 def probabilities(policy: Policy) -> Array:
-    """π_θ(a|s) as [S, A]."""
+    """Return π_θ(a|s) as [S, A]."""
     dtype = next(policy.parameters()).dtype
     with torch.no_grad():
         return policy.distribution(torch.eye(3, dtype=dtype)[None], torch.ones(1, 3)).probs[0].numpy()
@@ -158,12 +158,12 @@ def mixture(pi: Array, alpha: float) -> Array:
 
 
 def transitions() -> Array:
-    """P(s'|s, a) as [S, A, S]; what is missing from 1 has ended."""
+    """Return P(s'|s, a) as [S, A, S]; the probability missing from 1 is that of an end."""
     return np.stack([(following == NEXT).mean(axis=2) for following in range(3)], axis=2)
 
 
 def state_distributions(pi: Array, horizon: int = 3) -> Array:
-    """d_t^π(s) as [H, S], by going forward one step at a time. It sums to less than 1 where episodes have ended."""
+    """Return d_t^π(s) as [H, S] by forward recursion; it sums to less than 1 where episodes have ended."""
     d = [START]
     for _ in range(horizon - 1):
         d.append(np.einsum("s,sa,sax->x", d[-1], pi, transitions()))
@@ -171,7 +171,7 @@ def state_distributions(pi: Array, horizon: int = 3) -> Array:
 
 
 def exact_gradient(pi: Array, alpha: float = 0.0) -> Array:
-    """Eq. 3 for a linear policy, in closed form, flat as the parameters are (W [A, S], then b [A])."""
+    """Return the closed-form gradient of Eq. 3 for a linear policy, flat as its parameters (W [A, S], then b [A])."""
     d = state_distributions(mixture(pi, alpha))
     advantage = Q_STAR - np.einsum("sa,tsa->ts", pi, Q_STAR)[..., None]
     logits = np.einsum("ts,sa,tsa->sa", d, pi, advantage) / 3
@@ -180,13 +180,13 @@ def exact_gradient(pi: Array, alpha: float = 0.0) -> Array:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """Every possible trajectory, with its probability. Trajectories that differ in who acted are different."""
+    """Every possible trajectory with its probability; trajectories that differ in who acted are distinct."""
 
-    trajectories: Trajectories  # J of them, observations in float64
+    trajectories: Trajectories  # J trajectories, observations in float64
     probability: Array  # [J]
 
     def expectation(self, estimate: Callable[[Trajectories], Array]) -> Array:
-        """Σ_τ ρ(τ) estimate(τ), each trajectory on its own as a batch of one."""
+        """Return Σ_τ ρ(τ) estimate(τ), with each trajectory as a batch of one."""
         each = [estimate(self.trajectories.take(np.array([j]))) for j in range(len(self.probability))]
         return np.einsum("j,j...->...", self.probability, np.stack(each))
 
@@ -194,7 +194,7 @@ class Enumerated:
 def every_trajectory(
     policy: Policy, alpha: float = 0.0, horizon: int = 3, starts: tuple[int, ...] = (0, 1, 2)
 ) -> Enumerated:
-    """All trajectories of α π* + (1 − α) π_θ, by enumeration of all actions and coin flips."""
+    """Enumerate all trajectories of α π* + (1 − α) π_θ over all actions and coin flips."""
     simulator = TinyMdp(horizon)
     pi = probabilities(policy)
 
@@ -212,13 +212,13 @@ def every_trajectory(
             else:
                 yield from ((chance * p, here + rest) for p, rest in walk(following[0], t + 1))
 
-    flips = 2 ** (horizon - 1)  # the last flip decides nothing that is seen
+    flips = 2 ** (horizon - 1)  # no trajectory depends on the last flip
     rho = START / START[list(starts)].sum()
     paths = [
         (rho[s] / flips * p, path)
         for s in starts
-        for luck in range(flips)
-        for p, path in walk(np.array([s, 0, luck]), 0)
+        for coins in range(flips)
+        for p, path in walk(np.array([s, 0, coins]), 0)
     ]
     return Enumerated(_lay_out([path for _, path in paths], simulator, alpha), np.array([p for p, _ in paths]))
 
@@ -243,21 +243,21 @@ def _lay_out(paths: list[list[tuple[Array, int, float, bool]]], simulator: TinyM
 
 
 def gradient(policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Array:
-    """∇_θ loss as one flat float64 vector."""
+    """Return ∇_θ loss as one flat float64 vector."""
     value = loss(policy, trajectories, cost_to_go)
     gradients = torch.autograd.grad(value, list(policy.parameters()))
     return torch.cat([g.reshape(-1) for g in gradients]).double().numpy()
 
 
 def flat(policy: Policy) -> Array:
-    """A copy of θ as one vector."""
+    """Return a copy of θ as one vector."""
     return torch.cat([p.detach().reshape(-1) for p in policy.parameters()]).numpy().copy()
 
 
 def random_trajectories(
     k: int = 6, t: int = 4, inputs: int = 3, actions: int = 3, seed: int = 0, dtype: type = np.float64
 ) -> Trajectories:
-    """Trajectories of no MDP in particular: Gaussian observations, random actions, some ended early."""
+    """Return trajectories of no MDP: Gaussian observations, random actions, some ended early."""
     generator = np.random.default_rng(seed)
     observations = generator.normal(size=(k, t, inputs)).astype(dtype)
     mask = np.arange(t) < generator.integers(1, t + 1, (k, 1))
@@ -306,7 +306,7 @@ def random_costs(
     return CostToGo(values.astype(dtype), trajectories.mask.astype(dtype))
 
 
-POLICIES = [name for name in REGISTRIES["policy"].names() if name != "cnn"]  # the kinds that read vectors
+POLICIES = [name for name in REGISTRIES["policy"].names() if name != "cnn"]  # kinds of policies that read vectors
 
 
 def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int, **of_the_head: float) -> Policy:

@@ -1,4 +1,4 @@
-"""Elementary functions of our own: near the true values, the same alone and in company."""
+"""Elementary functions: close to the true values, and independent of their neighbors in an array."""
 
 import numpy as np
 

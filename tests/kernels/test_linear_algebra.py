@@ -1,4 +1,4 @@
-"""Products of rows: right, and with bits that belong to the row alone."""
+"""Row products: correct, and each row's bits are independent of the other rows."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from aggrevated.kernels.linear_algebra import add_product, affine
 def test_affine_row_does_not_depend_on_the_other_rows(inputs, outputs, dtype):
     draw = np.random.default_rng(inputs).normal
     x, w, b = (draw(size=shape).astype(dtype) for shape in ((50, inputs), (inputs, outputs), (outputs,)))
-    whole = affine(x, w, b)
-    assert whole.dtype == dtype
-    np.testing.assert_allclose(whole, x.astype(float) @ w.astype(float) + b, rtol=0, atol=2e-4)
+    all_rows = affine(x, w, b)
+    assert all_rows.dtype == dtype
+    np.testing.assert_allclose(all_rows, x.astype(float) @ w.astype(float) + b, rtol=0, atol=2e-4)
     for rows in ([7], [3, 49], list(range(50))[::-1], list(range(0, 50, 3))):
-        np.testing.assert_array_equal(affine(x[rows], w, b), whole[rows])
-    np.testing.assert_array_equal(affine(np.asfortranarray(x)[:, ::1], w, b), whole)
-    np.testing.assert_array_equal(affine(np.repeat(x, 2, axis=1)[:, ::2], w, b), whole)
+        np.testing.assert_array_equal(affine(x[rows], w, b), all_rows[rows])
+    np.testing.assert_array_equal(affine(np.asfortranarray(x)[:, ::1], w, b), all_rows)
+    np.testing.assert_array_equal(affine(np.repeat(x, 2, axis=1)[:, ::2], w, b), all_rows)
 
 
 def test_affine_sums_in_the_order_of_the_inputs():

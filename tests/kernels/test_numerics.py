@@ -1,4 +1,4 @@
-"""The fingerprint of the arithmetic: the same in another process, and another under another processor's kernels."""
+"""Numerics fingerprint: equal in another process, different with another CPU's kernels."""
 
 import os
 import subprocess

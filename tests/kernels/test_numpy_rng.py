@@ -1,4 +1,4 @@
-"""NumPy's generators in compiled loops: bit for bit."""
+"""NumPy's generators in compiled loops, bit for bit."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,10 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 @given(SEEDS, st.sampled_from(RandomStream), st.integers(0, 40), st.integers(1, 40))
 def test_fill_uniforms_matches_numpy_philox_from_any_position(seed, stream, first, count):
-    own = make_generator(seed, stream)
-    expected = np.concatenate([own.random(first, np.float32), own.random((count, 3), np.float32).ravel()])[first:]
+    generator = make_generator(seed, stream)
+    expected = np.concatenate([generator.random(first, np.float32), generator.random((count, 3), np.float32).ravel()])[
+        first:
+    ]
     drawn = np.empty(3 * count, np.float32)
     fill_uniforms(np.uint64(seed), np.uint64(stream), first, drawn, np.empty(4, np.uint64))
     np.testing.assert_array_equal(drawn, expected)

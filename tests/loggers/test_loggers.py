@@ -1,4 +1,4 @@
-"""Logs beside metrics.jsonl: the same numbers, none of them twice, and no change in the run."""
+"""Writers of metrics: they receive the numbers of metrics.jsonl once each, and do not change the run."""
 
 import sys
 import time
@@ -21,11 +21,11 @@ needs_wandb = pytest.mark.skipif(find_spec("wandb") is None, reason="pip install
 
 
 class StoppedError(Exception):
-    """Raised in the middle of a run."""
+    """Error that stops a run on purpose."""
 
 
 class RecordingWriter:
-    """A log that keeps what it hears."""
+    """Writer that records what it receives."""
 
     received: list[object] = []
 
@@ -40,7 +40,7 @@ class RecordingWriter:
 
 
 class FailingWriter(RecordingWriter):
-    """A log that fails at its second line."""
+    """Writer that fails at its second line."""
 
     def write(self, metrics: dict) -> None:
         if metrics["iteration"] == 2:
@@ -49,7 +49,7 @@ class FailingWriter(RecordingWriter):
 
 @pytest.fixture
 def offer_writers(monkeypatch: pytest.MonkeyPatch):
-    """Other packages offer these logs."""
+    """Return a function that registers writers as other packages do."""
 
     def offer(**given):
         monkeypatch.setattr(loggers, "find_entry_points", lambda group: given)
@@ -59,7 +59,7 @@ def offer_writers(monkeypatch: pytest.MonkeyPatch):
 
 
 def read_tensorboard_scalars(folder: Path) -> dict[str, dict[int, float]]:
-    """What TensorBoard would show: by name, by step; twice the same step is an error."""
+    """Return the scalars by name and step; a repeated step is an error."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     seen = EventAccumulator(str(folder)).Reload()
@@ -69,7 +69,7 @@ def read_tensorboard_scalars(folder: Path) -> dict[str, dict[int, float]]:
 
 
 def interrupt_after(run: Run, iterations: int, log: str) -> None:
-    """Break the run off after so many iterations."""
+    """Interrupt the run after `iterations` iterations."""
 
     def stop(metrics) -> None:
         if metrics.iteration == iterations + 1:
@@ -105,9 +105,9 @@ def test_writer_of_a_resumed_run_receives_all_lines_and_changes_no_weights(offer
 
 def test_failing_writer_does_not_stop_the_run(offer_writers, tmp_path):
     offer_writers(broken=FailingWriter, kept=RecordingWriter)
-    said = []
-    run = train("cartpole", out=tmp_path / "run", log="broken, kept", warn=said.append, **SMALL)
-    assert said == ["the log FailingWriter failed and is dropped (the disk is full)"]
+    warnings = []
+    run = train("cartpole", out=tmp_path / "run", log="broken, kept", warn=warnings.append, **SMALL)
+    assert warnings == ["the log FailingWriter failed and is dropped (the disk is full)"]
     assert run.result().iterations == 4 and len(RecordingWriter.received) == 6
 
 
@@ -130,13 +130,13 @@ def test_tensorboard_writer_records_the_numbers_of_the_metrics(tmp_path):
     run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=3, **SMALL))
     interrupt_after(run, 2, "tensorboard")
     fit_run(run, log="tensorboard")
-    shown = read_tensorboard_scalars(run.folder / "tensorboard")
+    scalars = read_tensorboard_scalars(run.folder / "tensorboard")
     lines = run.metrics()
-    assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(shown)
-    assert "stalled_reason" not in shown and "iteration" not in shown
+    assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(scalars)
+    assert "stalled_reason" not in scalars and "iteration" not in scalars
     for name in ("loss", "best_return", "simulator_steps"):
-        assert shown[name] == pytest.approx({line.iteration: line.to_dict()[name] for line in lines}, rel=1e-6)
-    assert shown["result/test_return"] == pytest.approx({4: run.result().more["test_return"]})
+        assert scalars[name] == pytest.approx({line.iteration: line.to_dict()[name] for line in lines}, rel=1e-6)
+    assert scalars["result/test_return"] == pytest.approx({4: run.result().more["test_return"]})
 
 
 @needs_tensorboard
@@ -158,7 +158,7 @@ def test_wandb_writer_writes_offline_and_prints_nothing(tmp_path, capfd):
     assert not [sentence for sentence in warned if "wandb" in sentence.lower() or "WandbWriter" in sentence]
     (file,) = (run.folder / "wandb").glob("offline-run-*/*.wandb")
     until = time.monotonic() + 30
-    while b"result/test_return" not in file.read_bytes():  # its own process closes the file a moment later
+    while b"result/test_return" not in file.read_bytes():  # wandb's process closes the file a moment later
         assert time.monotonic() < until
         time.sleep(0.05)
     assert b"best_return" in file.read_bytes()

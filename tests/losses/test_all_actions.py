@@ -48,7 +48,7 @@ def test_all_actions_gradient_of_uniform_policy_matches_hand_computed_values():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 def test_all_actions_gradient_is_the_same_with_q_and_with_advantage(alpha):
-    """The gradients of the probabilities sum to zero, so what is subtracted from all actions alike drops out."""
+    """The gradients of the probabilities sum to zero, so a constant subtracted from all actions cancels."""
     policy = deep_policy()
     every = every_trajectory(policy, alpha).trajectories
     for j in range(0, every.count, 5):
@@ -68,7 +68,7 @@ def test_all_actions_loss_divides_by_horizon_times_trajectories():
 
 
 def test_all_actions_loss_multiplies_steps_by_their_weights():
-    """Querying M of H steps at weight H/M: only those count, and in proportion."""
+    """With M of H steps queried at weight H/M, only the queried steps contribute."""
     policy = deep_policy()
     trajectories = random_trajectories()
     costs = random_costs(trajectories)

@@ -1,4 +1,4 @@
-"""Every loss against a second formula in NumPy, and its gradient against central finite differences of that formula."""
+"""Every loss against a NumPy formula, and its gradient against central finite differences of that formula."""
 
 from dataclasses import replace
 
@@ -22,12 +22,12 @@ def q(trajectories, policy=None):
 
 
 def expected_cost(pi, pi_n, costs):
-    """Eq. 10 before the gradient: Σ_a π(a|s_t) Q(s_t, a)."""
+    """Return Eq. 10 before the gradient: Σ_a π(a|s_t) Q(s_t, a)."""
     return sum(pi[i, t] @ costs[i, t] for i, t in zip(*np.nonzero(TRAJECTORIES.mask), strict=True)) / SCALE
 
 
 def importance_weighted(pi, pi_n, costs):
-    """Eq. 4: the denominator is π_n and stays where it is while θ moves."""
+    """Return Eq. 4: the denominator is π_n and constant in θ."""
     total = 0.0
     for i, t in zip(*np.nonzero(TRAJECTORIES.mask), strict=True):
         if not TRAJECTORIES.by_expert[i, t]:
@@ -37,13 +37,13 @@ def importance_weighted(pi, pi_n, costs):
 
 
 def log_loss(pi, pi_n, costs):
-    """−log π of the cheapest action."""
+    """Return −log π of the cheapest action."""
     live = zip(*np.nonzero(TRAJECTORIES.mask), strict=True)
     return sum(-np.log(pi[i, t, costs[i, t].argmin()]) for i, t in live) / SCALE
 
 
 def entropy(pi):
-    """The mean of −Σ_a π(a|s_t) log π(a|s_t), as all sums are averaged."""
+    """Return the mean of −Σ_a π(a|s_t) log π(a|s_t), averaged as all losses."""
     live = zip(*np.nonzero(TRAJECTORIES.mask), strict=True)
     return sum(-pi[i, t] @ np.log(pi[i, t]) for i, t in live) / SCALE
 
@@ -81,6 +81,6 @@ def test_losses_and_gradients_match_formula_and_finite_differences(loss, oracle,
     pi_at(theta)
     assert loss(policy, TRAJECTORIES, costs).item() == pytest.approx(whole(pi_n), rel=1e-6)
     exact = gradient(policy, loss, TRAJECTORIES, costs)
-    assert np.abs(exact).max() > 1e-3  # there is something to compare
+    assert np.abs(exact).max() > 1e-3  # the gradient is not trivial
     # 1/(1 − α) is a float32 in taken_action: seven digits
     np.testing.assert_allclose(exact, differences, atol=1e-8, rtol=1e-6)

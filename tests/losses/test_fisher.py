@@ -1,4 +1,4 @@
-"""Products with the Fisher matrix per state, against the matrix itself."""
+"""Products with the per-state Fisher matrix, against the matrix itself."""
 
 import numpy as np
 import pytest
@@ -26,14 +26,14 @@ def make_policy(kind, head):
 
 
 def gradient_of(value, policy):
-    """Zeros for parameters that it does not depend on."""
+    """Return the gradient, with zeros for parameters that the value does not depend on."""
     parameters = list(policy.parameters())
     gradients = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True, materialize_grads=True)
     return torch.cat([g.reshape(-1) for g in gradients])
 
 
 def dense_fisher_matrix(policy, trajectories):
-    """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ, one score at a time."""
+    """Return the mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ, one score at a time."""
     log_probs = compute_policy_distribution(policy, trajectories).logits
     legal = make_action_mask_tensor(trajectories)
     total = 0.0

@@ -1,4 +1,4 @@
-"""The loss of supervised learning and DAgger: −log π of the best action."""
+"""Loss of supervised learning and DAgger: −log π of the best action."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from helpers.tiny_mdp import (
 
 
 def test_best_action_nll_loss_of_uniform_policy_matches_hand_computed_value():
-    """The expert alone takes 3 steps in every episode of the tiny MDP; each costs log 3, and H·K divides."""
+    """The expert takes 3 steps in every episode of the tiny MDP; each costs log 3, and the sum is divided by H·K."""
     policy = linear_policy(None).float()
     expert = TinyExpert()
     trajectories = roll_in(TinyMdp(), RollInPolicy(expert, None, 1.0), np.arange(16))
@@ -33,7 +33,7 @@ def test_best_action_nll_loss_of_uniform_policy_matches_hand_computed_value():
 
 
 def test_best_action_nll_loss_has_gradient_where_policy_is_confident_and_wrong():
-    """The trap of Σ_a π(a) A(a): at logits (20, 0, 0) with action 1 right it has no gradient left. This one has."""
+    """At logits (20, 0, 0) with action 1 best, Σ_a π(a) A(a) has no gradient left; this loss has one."""
     policy = linear_policy(None)
     policy.network[0].bias.data[0] = 20.0
     trajectories = random_trajectories()
@@ -43,7 +43,7 @@ def test_best_action_nll_loss_has_gradient_where_policy_is_confident_and_wrong()
 
 
 def test_best_action_nll_loss_of_gaussian_policy_matches_hand_computed_value():
-    """Σ_j (a_j − μ_j)²/2σ² + log σ + log √2π for each step taken, and H·K divides."""
+    """The loss is Σ_j (a_j − μ_j)²/2σ² + log σ + log √2π per step, divided by H·K."""
     policy = randomise(FeedForwardPolicy(3, GaussianHead(2), hidden=()).double(), 0)
     trajectories = with_vectors(random_trajectories(), 2)
     expert_actions = np.random.default_rng(1).normal(size=(6, 4, 2))

@@ -1,4 +1,4 @@
-"""S_n, row by row, and its two Fisher matrices on the tiny MDP."""
+"""S_n row by row, and its two Fisher matrices, on the tiny MDP."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from helpers.tiny_mdp import (
 
 
 def scores_one_by_one(policy, trajectories):
-    """Row i by torch's plain autograd, on trajectory i alone, one step after the other."""
+    """Return row i by torch's autograd on trajectory i alone, one step at a time."""
     rows = []
     for i in range(trajectories.count):
         observations, mask = (torch.from_numpy(x[i : i + 1]) for x in (trajectories.observations, trajectories.mask))
@@ -92,7 +92,7 @@ def test_fisher_matrix_per_state_is_horizon_times_that_of_trajectories():
 
 
 class CumulativeSumPolicy(Policy):
-    """π(·|o₁ … o_t) from the sum of all observations so far; steps with mask 0 never happened and add nothing."""
+    """Policy with π(·|o₁ … o_t) from the sum of all observations so far; steps with mask 0 add nothing."""
 
     def __init__(self):
         super().__init__()
@@ -108,7 +108,7 @@ class CumulativeSumPolicy(Policy):
 
 
 def test_trajectory_scores_of_recurrent_policy_include_expert_steps_in_memory():
-    """The expert's steps have no score of their own, but the learner saw them, and acts upon them later."""
+    """The expert's steps have no score, but the learner observed them, and its later actions depend on them."""
     policy = CumulativeSumPolicy()
     trajectories = with_expert_steps(random_trajectories(), 0.5)
     torch.testing.assert_close(

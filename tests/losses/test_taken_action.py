@@ -1,4 +1,4 @@
-"""Eq. 11 and 13 on the tiny MDP, also with steps taken by the expert, and with the learner's own costs."""
+"""Eq. 11 and 13 on the tiny MDP, also with steps of the expert, and with the learner's reward-to-go."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ Q = QStarOracle(TinyExpert())
 @pytest.mark.parametrize("oracle", [TakenActionOracle(Q), TakenActionOracle(AdvantageOracle(Q))], ids=["Q", "A"])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
 def test_taken_action_gradient_expectation_is_the_exact_gradient(oracle, alpha):
-    """Over every trajectory and over who acts. With α > 0, 1/(1 − α) is a float32: seven digits."""
+    """Enumerates every trajectory and who acted. With α > 0, 1/(1 − α) is a float32: seven digits."""
     policy = linear_policy()
     expected = exact_gradient(probabilities(policy), alpha)
     mean = every_trajectory(policy, alpha).expectation(
@@ -43,7 +43,7 @@ def test_taken_action_gradient_expectation_is_the_exact_gradient(oracle, alpha):
 
 
 def test_taken_action_gradient_has_lower_variance_with_advantage():
-    """Exactly, over every trajectory: Σ ρ(τ) ‖∇(τ)‖² goes down, its mean stays."""
+    """Exact over every trajectory: Σ ρ(τ) ‖∇(τ)‖² decreases, the mean does not change."""
     policy = linear_policy()
     every = every_trajectory(policy)
     second = [
@@ -54,7 +54,7 @@ def test_taken_action_gradient_has_lower_variance_with_advantage():
 
 
 def test_taken_action_gradient_mean_over_actions_is_all_actions_gradient():
-    """Σ_a π(a|s) · (the estimate had a been taken) = Eq. 10, in every state and at every t."""
+    """Σ_a π(a|s) · (the estimate if a is taken) = Eq. 10, in every state and at every t."""
     policy = deep_policy()
     pi = probabilities(policy)
     for s in range(3):
@@ -73,7 +73,7 @@ def test_taken_action_gradient_mean_over_actions_is_all_actions_gradient():
 
 
 def true_policy_gradient(policy, horizon, starts=(0, 1, 2)):
-    """∇_θ μ(π_θ) / H, through the recursion of d_t, every step of it differentiable."""
+    """Return ∇_θ μ(π_θ) / H by differentiating the recursion of d_t."""
     pi = policy.distribution(torch.eye(3, dtype=torch.float64)[None], torch.ones(1, 3)).probs[0]
     rho = np.zeros(3)
     rho[list(starts)] = START[list(starts)] / START[list(starts)].sum()
@@ -86,7 +86,7 @@ def true_policy_gradient(policy, horizon, starts=(0, 1, 2)):
 
 
 def test_taken_action_gradient_with_reward_to_go_is_the_policy_gradient():
-    """REINFORCE: the same loss with the learner's own cost-to-go has the expectation ∇μ/H."""
+    """REINFORCE: with the learner's cost-to-go the loss has the expected gradient ∇μ/H."""
     policy = deep_policy()
     mean = every_trajectory(policy).expectation(
         lambda tau: gradient(policy, taken_action_loss, tau, RewardToGoOracle()(tau))
@@ -97,7 +97,7 @@ def test_taken_action_gradient_with_reward_to_go_is_the_policy_gradient():
 
 
 def test_leave_one_out_baseline_keeps_taken_action_gradient_unbiased():
-    """Every pair of trajectories, K = 2: each is the other's baseline. Some end at once and are no one's baseline."""
+    """Enumerates pairs of trajectories, K = 2, each the other's baseline; some end at once and are no baseline."""
     policy = deep_policy()
     starts = (0, 2)
     every = every_trajectory(policy, horizon=2, starts=starts)
@@ -109,11 +109,11 @@ def test_leave_one_out_baseline_keeps_taken_action_gradient_unbiased():
     for i in range(count):
         for j in range(count):
             pair = every.trajectories.take(np.array([i, j]))
-            chance = every.probability[i] * every.probability[j]
+            probability = every.probability[i] * every.probability[j]
             estimate = gradient(policy, taken_action_loss, pair, oracle(pair))
-            mean = mean + chance * estimate
-            second += chance * (estimate**2).sum()
-            plain += chance * (gradient(policy, taken_action_loss, pair, RewardToGoOracle()(pair)) ** 2).sum()
+            mean = mean + probability * estimate
+            second += probability * (estimate**2).sum()
+            plain += probability * (gradient(policy, taken_action_loss, pair, RewardToGoOracle()(pair)) ** 2).sum()
     np.testing.assert_allclose(mean, true_policy_gradient(policy, 2, starts), atol=1e-7)
     assert second != plain  # the baseline has an effect
 

@@ -1,4 +1,4 @@
-"""Two trajectories of the tiny MDP, for tests of all oracles."""
+"""Fixture for tests of all oracles: two trajectories of the tiny MDP."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from aggrevated.rollout.trajectories import Trajectories
 
 @pytest.fixture
 def two_trajectories() -> Trajectories:
-    """s = 0, 1 with actions 2, 2 (which ends it); s = 2, 0, 0 with actions 0, 2, 1. All remaining coin flips are 0."""
+    """Return s = 0, 1 with actions 2, 2 (the end), and s = 2, 0, 0 with actions 0, 2, 1; all future coins are 0."""
     s = np.array([[0, 1, 0], [2, 0, 0]])
     states = np.stack([s, np.tile(np.arange(3), (2, 1)), np.zeros_like(s)], axis=2)
     mask = np.array([[True, True, False], [True, True, True]])

@@ -30,16 +30,16 @@ def roll_in_batch(n: int, mdp: TabularSimulator = MDP) -> Trajectories:
 
 
 def policy_values() -> np.ndarray:
-    """V^π_t(s), [H, S], by backward induction."""
-    shown = torch.eye(HORIZON * STATES)[None]
+    """Return V^π_t(s), [H, S], by backward induction."""
+    observations = torch.eye(HORIZON * STATES)[None]
     with torch.no_grad():
-        pi = POLICY.distribution(shown, torch.ones(1, HORIZON * STATES)).probs[0].numpy()
+        pi = POLICY.distribution(observations, torch.ones(1, HORIZON * STATES)).probs[0].numpy()
     pi = pi.reshape(HORIZON, STATES, 2)
     return (pi * compute_policy_q_values(MDP.transitions, MDP.costs, pi)).sum(axis=2)
 
 
 def test_generalized_advantages_match_hand_computed_values():
-    """Two episodes, one of which ended early; γ = λ = 1/2, so that a step later counts a quarter."""
+    """Two episodes, one ends early; γ = λ = 1/2, so that each later step counts a quarter of the one before."""
     mask = np.array([[1, 1, 1], [1, 1, 0]], bool)
     zeros = np.zeros((2, 3))
     costs = np.array([[1.0, 2.0, 4.0], [8.0, 1.0, 0.0]])
@@ -78,7 +78,7 @@ def test_critic_oracle_converges_to_value_of_policy(gae_lambda):
 
 
 def test_critic_oracle_evaluates_trajectories_before_fitting_them():
-    """V_φ of the iterations before: a critic that is fitted to the same costs would explain their noise away."""
+    """V_φ of earlier iterations: a critic trained on the same costs would explain their noise away."""
     trajectories = roll_in_batch(2)
     other = roll_in_batch(3)
     critic = CriticOracle()
@@ -91,7 +91,7 @@ def test_critic_oracle_evaluates_trajectories_before_fitting_them():
 
 
 def test_critic_oracle_has_lower_variance_than_leave_one_out_baseline():
-    """Where states differ in cost and actions do not matter, the mean of other trajectories explains little."""
+    """States differ in cost and actions have no effect, so the mean of other trajectories explains little."""
     stay = np.eye(3)[:, None].repeat(2, axis=1)
     costs = np.array([[0.05] * 2, [0.5] * 2, [0.95] * 2])
     mdp = TabularSimulator(stay, costs, np.full(3, 1 / 3), horizon=HORIZON)

@@ -1,4 +1,4 @@
-"""The entropy bonus: what it adds to each loss, by hand; tests/losses checks its gradients."""
+"""The entropy bonus: its effect on each loss, by hand; tests/losses checks its gradients."""
 
 import math
 from dataclasses import replace
@@ -40,7 +40,7 @@ every_loss = pytest.mark.parametrize(("loss", "oracle"), LOSSES.values(), ids=LO
 
 
 def bonus_in_loss(policy, loss, oracle, bonus, trajectories):
-    """Return how much a bonus lowers the loss."""
+    """Return the amount by which the bonus lowers the loss."""
     costs = EntropyBonusOracle(oracle, bonus)(trajectories)
     return (loss(policy, trajectories, oracle(trajectories)) - loss(policy, trajectories, costs)).item()
 
@@ -51,7 +51,7 @@ def test_entropy_bonus_of_uniform_policy_is_log_3_per_step(loss, oracle):
     found = every_trajectory(policy).trajectories
     expected = 0.25 * math.log(3) * found.mask.sum() / (3 * found.count)
     assert bonus_in_loss(policy, loss, oracle, 0.25, found) == pytest.approx(expected, rel=1e-6)
-    assert not found.mask.all()  # some ended early, and have no bonus after their end
+    assert not found.mask.all()  # some ended early, and get no bonus after their end
 
 
 @every_loss
@@ -66,7 +66,7 @@ def test_entropy_bonus_is_policy_entropy_in_each_visited_state(loss, oracle):
 
 
 def test_entropy_bonus_ignores_illegal_actions():
-    """A uniform policy among m legal actions has the entropy log m, and among one none."""
+    """A uniform policy over m legal actions has the entropy log m; padded steps have none."""
     found = with_legal(random_trajectories())
     choices = found.action_mask[found.mask].sum(axis=1)
     assert set(choices) == {1, 2, 3}
@@ -89,7 +89,7 @@ def test_entropy_bonus_uses_query_weights():
 
 
 def test_entropy_bonus_of_gaussian_policy_depends_on_its_deviation():
-    """Σ log σ + ½ log 2πe over the two numbers of an action, in every state."""
+    """The entropy is Σ log σ + ½ log 2πe over the two dimensions of an action, in every state."""
     policy = FeedForwardPolicy(3, GaussianHead(2, log_deviation=-1.5), hidden=()).double()
     found = with_vectors(random_trajectories(), size=2)
     expected = (2 * -1.5 + math.log(2 * math.pi * math.e)) * found.mask.sum() / (found.horizon * found.count)

@@ -35,7 +35,7 @@ def weights_of_iterations(learner: Learner, oracle, iterations: int) -> list[np.
 )
 @pytest.mark.parametrize("make_reinforcement", [lambda: REINFORCEMENT, CriticOracle], ids=["reward-to-go", "critic"])
 def test_loki_imitates_before_switch_and_reinforces_after_it(update, make_reinforcement):
-    """A critic is trained on all trajectories before the switch and continues from there."""
+    """The critic is trained on all trajectories before the switch and continues from there."""
     loki, other = (Learner(linear_policy(None).float(), update()) for _ in range(2))
     found = weights_of_iterations(loki, LokiOracle(IMITATION, make_reinforcement(), switch=3), 6)
     reinforcement = make_reinforcement()
@@ -63,10 +63,13 @@ def test_loki_oracle_trains_critic_before_switch():
 def test_sample_switch_iteration_follows_power_law(minimum, maximum, power):
     drawn = np.array([sample_switch_iteration(minimum, maximum, power, seed) for seed in range(3000)])
     n = np.arange(minimum, maximum + 1)
-    chance = n**power / (n**power).sum()
+    probability = n**power / (n**power).sum()
     share = np.array([(drawn == one).mean() for one in n])
     assert share.sum() == 1
-    assert (np.abs(share - chance) < 4 * np.sqrt(chance * (1 - chance) / 3000)).all(), (share, chance)
+    assert (np.abs(share - probability) < 4 * np.sqrt(probability * (1 - probability) / 3000)).all(), (
+        share,
+        probability,
+    )
 
 
 def test_sample_switch_iteration_depends_on_seed_only():

@@ -39,7 +39,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 @dataclass(frozen=True)
 class SignExpert:
-    """A bad expert that depends on the signs of the state and on the time."""
+    """Suboptimal expert that depends on the signs of the state and on the time."""
 
     name: str = "swinger"
 
@@ -48,7 +48,7 @@ class SignExpert:
 
 
 def random_table(mdp: TabularSimulator, seed: int, scale: float = 1.0) -> FeedForwardPolicy:
-    """Return a random table of π(a|s, t); with a huge scale it is nearly deterministic."""
+    """Return a random table of π(a|s, t), nearly deterministic for a large scale."""
     policy = FeedForwardPolicy(mdp.observation_space.shape[0], CategoricalHead(mdp.costs.shape[1]), hidden=())
     return randomise(policy, seed, scale)
 
@@ -67,14 +67,14 @@ def stochastic_mdp() -> TabularSimulator:
 
 @dataclass(frozen=True)
 class MyopicExpert(TabularExpert):
-    """An expert that minimizes the immediate cost, so that it is worse than π*."""
+    """Expert that minimizes the immediate cost, and is worse than π*."""
 
     def q(self, states):
         return self.mdp.costs[states[:, 0].astype(int)]
 
     @property
     def policy(self):
-        """[H, S, A]."""
+        """Return π as [H, S, A]."""
         return np.broadcast_to(make_greedy_policy(self.mdp.costs), self.mdp.q_star.shape)
 
 
@@ -95,7 +95,7 @@ def test_lols_oracle_with_beta_1_equals_monte_carlo_oracle_bit_for_bit(kind, ste
 
 
 def test_lols_oracle_with_beta_1_estimates_q_star_of_every_action():
-    """Over every trajectory, for each s, a and t: E[estimate | s_t] = Q*_t(s, a)."""
+    """Enumerates every trajectory: E[estimate | s_t] = Q*_t(s, a) for each s, a and t."""
     every = every_trajectory(linear_policy())
     policy = linear_policy().float()
     found = LolsOracle(TinyMdp(), TinyExpert(), 1.0, advantage=False)(every.trajectories, policy)
@@ -110,7 +110,7 @@ def test_lols_oracle_with_beta_1_estimates_q_star_of_every_action():
 
 @pytest.mark.parametrize("scale", [1e4, -1e4])
 def test_lols_oracle_with_beta_0_equals_learner_q_by_backward_induction(scale):
-    """Exactly, since both the MDP and the learner are deterministic."""
+    """Exact, since both the MDP and the learner are deterministic."""
     mdp = deterministic_mdp()
     policy = random_table(mdp, 3, scale)
     pi = tabular_probabilities(policy, mdp)
@@ -128,7 +128,7 @@ def test_lols_oracle_with_beta_0_equals_learner_q_by_backward_induction(scale):
 
 
 def expected_q(beta, pi, expert):
-    """Return Q of the rollout policy, [H, S, A]: LOLS flips a coin for each rollout, SEARN for each step."""
+    """Return Q of the rollout policy, [H, S, A]: LOLS draws who acts for each rollout, SEARN for each step."""
     mdp = expert.mdp
     if beta is None:
         return compute_policy_q_values(mdp.transitions, mdp.costs, 0.5 * expert.policy + 0.5 * pi)  # α_n is 0.5 below
@@ -140,7 +140,7 @@ def expected_q(beta, pi, expert):
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0, None], ids=["learner", "LOLS", "expert", "SEARN"])
 def test_lols_oracle_mean_is_q_of_the_rollout_policy(beta):
-    """The mean of 4,000 trajectories of a stochastic MDP, for each t, s and a, within 4.5 standard errors."""
+    """Mean of 4,000 trajectories of a stochastic MDP, for each t, s and a, within 4.5 standard errors."""
     mdp = stochastic_mdp()
     expert = MyopicExpert(mdp)
     policy = random_table(mdp, 5)
@@ -149,7 +149,7 @@ def test_lols_oracle_mean_is_q_of_the_rollout_policy(beta):
     expected = expected_q(beta, tabular_probabilities(policy, mdp), expert)
     s = found.states[..., 0].astype(int)
     other = expected_q(0.7, tabular_probabilities(policy, mdp), expert)
-    assert np.abs(expected - other).max() > 0.08  # the values of β can be told apart
+    assert np.abs(expected - other).max() > 0.08  # the test can distinguish the values of β
     for t in range(4):
         for i in range(4):
             here = values[s[:, t] == i, t]
@@ -172,12 +172,12 @@ def test_lols_oracle_rollouts_continue_with_learner_memory(kind):
     every = LolsOracle(simulator, SignExpert(), 0.0, advantage=False)(found, policy).values
     np.testing.assert_array_equal(np.take_along_axis(every, found.actions[..., None], axis=2)[..., 0], reward_to_go)
     advantages = LolsOracle(simulator, SignExpert(), 0.0, all_actions=False)(found, policy)
-    assert not advantages.values.any()  # it was the learner's own choice
+    assert not advantages.values.any()  # the learner chose this action
 
 
 @dataclass(frozen=True)
 class MaskedMdp(TinyMdp):
-    """The tiny MDP, in which action s is illegal in state s."""
+    """Tiny MDP in which action s is illegal in state s."""
 
     def action_mask(self, state):
         return np.arange(3) != state[:, :1]
@@ -205,7 +205,7 @@ def test_lols_oracle_evaluates_legal_actions_only(beta):
 
 @dataclass(frozen=True)
 class BrittleMdp(TinyMdp):
-    """The tiny MDP, but action 2 in state 1 breaks it."""
+    """Tiny MDP in which action 2 in state 1 gives a cost that is not finite."""
 
     def step(self, state, action):
         following, cost, done = super().step(state, action)

@@ -1,4 +1,4 @@
-"""Q* by rollouts: against exact Q* and gradients of the tiny MDP, elsewhere against single rollouts."""
+"""Q* by rollouts: against exact Q* and gradients on the tiny MDP, elsewhere against single rollouts."""
 
 from dataclasses import dataclass, replace
 
@@ -34,14 +34,14 @@ from helpers.tiny_mdp import (
 
 TINY = MonteCarloOracle(TinyMdp(), TinyExpert())
 V_STAR = Q_STAR.min(axis=2)
-# so many independent estimates of the gradient, each from so many trajectories
+# number of independent estimates of the gradient, and trajectories of each
 ESTIMATES = 300
 BATCH = 40
 
 
 @dataclass(frozen=True)
 class ClockExpert:
-    """A bad expert that depends on the time alone and checks it against the state."""
+    """Suboptimal expert that depends on the time alone and checks it against the state."""
 
     name: str = "clock"
 
@@ -52,7 +52,7 @@ class ClockExpert:
 
 @dataclass(frozen=True)
 class SignExpert:
-    """A bad expert that depends on the signs of the state and on the time."""
+    """Suboptimal expert that depends on the signs of the state and on the time."""
 
     name: str = "swinger"
 
@@ -62,7 +62,7 @@ class SignExpert:
 
 @dataclass(frozen=True)
 class BrittleMdp(Lucky):
-    """The tiny MDP, but action 2 in state 1 breaks it where the next coin shows 0."""
+    """Tiny MDP in which action 2 in state 1 gives a cost that is not finite if the next coin is 0."""
 
     def step(self, state, action):
         following, cost, done = super().step(state, action)
@@ -114,7 +114,7 @@ def test_monte_carlo_oracle_weights_sampled_query_steps(two_trajectories, steps)
 
 
 def test_sample_query_steps_is_uniform_over_steps(two_trajectories):
-    """10,000 times 1 of 3 steps and 1 of 2: each within 4 standard deviations."""
+    """10,000 samples of 1 of 3 steps and 1 of 2: each frequency is within 4 standard deviations."""
     many = replace(two_trajectories.take(np.arange(20_000) % 2), seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20_000))
     chosen = sample_query_steps(many, 1)
     assert (chosen.sum(axis=1) == 1).all()
@@ -125,16 +125,16 @@ def test_sample_query_steps_is_uniform_over_steps(two_trajectories):
 def test_monte_carlo_oracle_does_not_query_expert_steps():
     trajectories = with_expert_steps(every_trajectory(linear_policy()).trajectories, 0.5)
     assert trajectories.by_expert.any()
-    own = trajectories.by_learner
-    np.testing.assert_array_equal(TINY(trajectories).weight, own)
-    some = MonteCarloOracle(TinyMdp(), TinyExpert(), 1)(trajectories)
-    np.testing.assert_array_equal(some.weight.sum(axis=1), own.sum(axis=1))
-    assert not some.weight[~own].any() and some.queries == own.any(axis=1).sum()
+    by_learner = trajectories.by_learner
+    np.testing.assert_array_equal(TINY(trajectories).weight, by_learner)
+    costs = MonteCarloOracle(TinyMdp(), TinyExpert(), 1)(trajectories)
+    np.testing.assert_array_equal(costs.weight.sum(axis=1), by_learner.sum(axis=1))
+    assert not costs.weight[~by_learner].any() and costs.queries == by_learner.any(axis=1).sum()
 
 
 @pytest.mark.parametrize("advantage", [False, True])
 def test_monte_carlo_oracle_mean_is_q_star(advantage):
-    """Over every trajectory, for each s, a and t: E[estimate | s_t, a_t] = Q*_t(s, a), or less V*_t(s)."""
+    """Enumerates every trajectory: E[estimate | s_t, a_t] = Q*_t(s, a), less V*_t(s) for the advantage."""
     every = every_trajectory(linear_policy())
     values = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(every.trajectories).values
     expected = Q_STAR - V_STAR[..., None] if advantage else Q_STAR
@@ -160,13 +160,13 @@ def test_monte_carlo_gradient_expectation_is_the_exact_gradient(advantage, alpha
 
 @pytest.fixture(scope="module", params=[0.0, 0.3], ids=lambda alpha: f"mixing {alpha}")
 def many(request) -> Trajectories:
-    """The roll-ins for all the estimates."""
+    """Return the trajectories for all estimates."""
     acting = RollInPolicy(TinyExpert(), linear_policy().float().actor(), request.param)
     return roll_in(TinyMdp(), acting, derive_seeds(5, SeedPurpose.ROLL_IN, 1, ESTIMATES * BATCH))
 
 
 def estimates(trajectories, oracle):
-    """[ESTIMATES, d]: independent estimates of the gradient."""
+    """Return independent estimates of the gradient, [ESTIMATES, d]."""
     policy = linear_policy().float()
     parts = np.arange(trajectories.count).reshape(ESTIMATES, BATCH)
     batches = [trajectories.take(part) for part in parts]
@@ -177,7 +177,7 @@ def estimates(trajectories, oracle):
 @pytest.mark.parametrize("advantage", [False, True], ids=["Q", "A"])
 @pytest.mark.parametrize("steps", [1, 2])
 def test_monte_carlo_gradient_is_unbiased_when_steps_are_sampled(many, steps, advantage, rollouts):
-    """Component by component within three standard errors, which are small beside the gradient itself."""
+    """Each component is within three standard errors, which are small compared with the gradient."""
     found = estimates(many, MonteCarloOracle(Lucky(), TinyExpert(), steps, rollouts, advantage))
     exact = exact_gradient(probabilities(linear_policy()), many.alpha)
     error = found.std(axis=0, ddof=1) / np.sqrt(ESTIMATES)
@@ -186,7 +186,7 @@ def test_monte_carlo_gradient_is_unbiased_when_steps_are_sampled(many, steps, ad
 
 
 def test_monte_carlo_advantage_lowers_gradient_variance(many):
-    """Measured: less than half of it is left."""
+    """Measured: less than half of the variance is left."""
     variance = {
         advantage: estimates(many, MonteCarloOracle(TinyMdp(), TinyExpert(), 1, advantage=advantage)).var(axis=0).sum()
         for advantage in (False, True)
@@ -195,7 +195,7 @@ def test_monte_carlo_advantage_lowers_gradient_variance(many):
 
 
 def test_monte_carlo_rollouts_use_different_seeds_and_lower_variance():
-    """The first meets the luck in the state, 0 → 0 → 1 → …, and costs 1 + 0 + 1; the others Q* = 2.25 on average."""
+    """The first rollout uses the coins of the state and costs 1 + 0 + 1; the mean of the others is Q* = 2.25."""
     state = np.array([[[0, 0, 0]]])
     ones = np.ones((1, 1), bool)
     once = Trajectories(state, np.eye(3)[None, :1], np.array([[0]]), ones * 1.0, ones, ~ones, horizon=3)
@@ -207,7 +207,7 @@ def test_monte_carlo_rollouts_use_different_seeds_and_lower_variance():
     assert np.unique(values[1]).tolist() == [2]
     assert values[9].mean() == pytest.approx((2 + 8 * Q_STAR[0, 0, 0]) / 9, abs=4 * float(values[9].std()) / 20)
     assert 0 < values[9].std() < values[2].std()
-    for rollouts in (2, 9):  # luck belongs to the trajectory: its seed, and not its place
+    for rollouts in (2, 9):  # coins depend on the trajectory's seed, not on its position in the batch
         turned = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(
             many.take(np.arange(400)[::-1])
         )
@@ -216,16 +216,16 @@ def test_monte_carlo_rollouts_use_different_seeds_and_lower_variance():
 
 @pytest.mark.parametrize("rollouts", [1, 5])
 def test_monte_carlo_advantage_of_expert_action_is_exactly_zero(rollouts):
-    """Both roll-outs of a pair meet the same luck: their difference is exactly 0, and so is not only so on average."""
+    """Both rollouts of a pair get the same coins: their difference is exactly 0, not only on average."""
     every = every_trajectory(linear_policy()).trajectories
-    own = TinyExpert().act(every.states.reshape(-1, 3), 0).reshape(every.mask.shape)
+    expert_actions = TinyExpert().act(every.states.reshape(-1, 3), 0).reshape(every.mask.shape)
     values = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts)(every).values
-    assert not values[(every.actions == own) & every.mask].any()
-    assert values[(every.actions != own) & every.mask].any()
+    assert not values[(every.actions == expert_actions) & every.mask].any()
+    assert values[(every.actions != expert_actions) & every.mask].any()
 
 
 def test_monte_carlo_rollouts_use_a_different_seed_at_every_step():
-    """The same state at every time of an episode, queried twice: not all get the same second rollout."""
+    """One state at every time of an episode, queried twice: second rollouts differ between steps."""
     states = np.zeros((50, 6, 3), np.int64)
     states[..., 1] = np.arange(6)
     ones = np.ones((50, 6), bool)
@@ -269,7 +269,7 @@ def test_monte_carlo_oracle_passes_correct_time_to_expert():
 
 
 def test_monte_carlo_oracle_on_cartpole_matches_single_rollouts():
-    """Rollouts end at many different times, before others have started."""
+    """Rollouts end at many different times, some before others have started."""
     simulator = CartPole(horizon=40)
     expert = SignExpert()
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(2)), 1, 0.3)
@@ -285,13 +285,13 @@ def test_monte_carlo_oracle_on_cartpole_matches_single_rollouts():
 
 
 def test_monte_carlo_oracle_supports_continuous_actions():
-    """From x the expert is home in one step: the cost of a detour to y is x² + y², that of none x²."""
+    """The expert returns from x in one step: the cost of a detour to y is x² + y², without one x²."""
     policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
     trajectories = roll_in(Walk(horizon=5), RollInPolicy(None, policy.actor()), np.arange(7, dtype=np.uint64))
     found = MonteCarloOracle(Walk(horizon=5), Home())(trajectories)
     x = trajectories.states[..., 0]
     y = x + trajectories.actions @ np.array([1.0, 2.0])
-    inside = (np.abs(y) <= 3) & (np.arange(x.shape[1]) < 4)  # it neither ended there nor at the horizon
+    inside = (np.abs(y) <= 3) & (np.arange(x.shape[1]) < 4)  # it ended neither there nor at the horizon
     np.testing.assert_allclose(found.values, np.where(inside, y**2, 0.0) * trajectories.mask, atol=1e-5)
     assert (found.values > 0.1).any()
 
@@ -320,7 +320,7 @@ def test_monte_carlo_oracle_does_not_modify_states_or_actions(two_trajectories):
 
 
 def test_monte_carlo_oracle_does_not_modify_arrays_of_the_expert():
-    """An expert may return a read-only view of a table of its own."""
+    """The expert returns a read-only view of its table."""
 
     class ReadOnlyExpert:
         name = "stubborn"
@@ -336,7 +336,7 @@ def test_monte_carlo_oracle_does_not_modify_arrays_of_the_expert():
 
 
 def test_monte_carlo_oracle_moves_weight_of_diverged_rollouts_to_other_steps(two_trajectories):
-    """Action 2 in state 1 breaks: the second step of the first trajectory. Its first step now counts for both."""
+    """The second step of the first trajectory diverges, so its first step gets twice the weight."""
     found = MonteCarloOracle(BrittleMdp(), TinyExpert())(two_trajectories)
     np.testing.assert_array_equal(found.values, [[0, 0, 0], [0, 0, 2]])
     np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1, 1, 1]])
@@ -344,14 +344,14 @@ def test_monte_carlo_oracle_moves_weight_of_diverged_rollouts_to_other_steps(two
 
 
 def test_monte_carlo_oracle_averages_over_finite_rollouts_only(two_trajectories):
-    """In state 1 action 2 costs 4 and ends, with any luck; half of the roll-outs break before that is known."""
+    """In state 1 action 2 costs 4 and ends for any coins; half of the rollouts diverge before."""
     found = MonteCarloOracle(BrittleMdp(), TinyExpert(), rollouts=9, advantage=False)(two_trajectories)
     assert found.values[0, 1] == 4.0 and found.weight[0, 1] == 1.0
     assert 1 <= found.diverged < 9
 
 
 def test_query_weights_match_hand_computed_weights():
-    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; of the last trajectory nothing is."""
+    """By hand: 3 learner steps, of which 2 and 1 have known costs; the last trajectory has none."""
     mask = np.ones((4, 4), bool)
     by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
     zeros = np.zeros((4, 4))
@@ -364,16 +364,16 @@ def test_query_weights_match_hand_computed_weights():
 
 
 def test_taken_action_loss_averages_over_trajectories_with_known_costs(two_trajectories):
-    """The average is over those that something is known of: as if the lost one had not been rolled in."""
+    """The average is over trajectories with known costs, as if the lost trajectory did not exist."""
     policy = linear_policy()
     second = two_trajectories.take(np.array([1]))
     costs = random_costs(two_trajectories, actions=None)
     weight = costs.weight * np.array([[0.0], [1.0]], np.float32)
     lost = replace(costs, weight=weight, lost_trajectories=1)
-    alone = replace(costs, values=costs.values[1:], weight=costs.weight[1:])
+    without_lost = replace(costs, values=costs.values[1:], weight=costs.weight[1:])
     np.testing.assert_allclose(
         taken_action_loss(policy, two_trajectories, lost).item(),
-        taken_action_loss(policy, second, alone).item(),
+        taken_action_loss(policy, second, without_lost).item(),
         rtol=1e-6,
     )
 

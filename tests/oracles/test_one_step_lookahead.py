@@ -1,4 +1,4 @@
-"""One step of every action, then V*: by hand, and exactly Q* where the critic is exact."""
+"""One step of every action, then V*: by hand, and exactly Q* with an exact critic."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from helpers.tiny_mdp import COST, EXPERT, Q_STAR, TinyMdp, Walk, every_trajecto
 
 @dataclass(frozen=True)
 class Critic:
-    """V(s) = 10, 20, 40 in states 0, 1, 2, whatever the time."""
+    """Critic with V(s) = 10, 20, 40 in states 0, 1, 2 at any time."""
 
     discount: float = 0.5
     name: str = "critic"
@@ -28,14 +28,14 @@ class Critic:
 
 
 class ExactCritic(Critic):
-    """V* of the tiny MDP, by the time in the state; states beyond the horizon must not be queried."""
+    """Critic with V* of the tiny MDP at the time in the state; it rejects states beyond the horizon."""
 
     def v(self, states):
         return Q_STAR.min(axis=2)[states[:, 1], states[:, 0]]
 
 
 def test_lookahead_oracle_matches_hand_computed_costs(two_trajectories):
-    """From 0 the coin 0 leads to 0, 2, 1; from 1 to 0, 1 and the end; at the horizon nothing follows."""
+    """With coin 0, state 0 leads to 0, 2, 1, state 1 to 0, 1 and the end; after the horizon no cost is added."""
     found = LookaheadOracle(TinyMdp(), Critic())(two_trajectories)
     np.testing.assert_array_equal(found.values[0], [[1 + 5, 2 + 20, 0 + 10], [3 + 5, 1 + 10, 4], [0, 0, 0]])
     np.testing.assert_array_equal(found.values[1, 2], COST[0])
@@ -54,10 +54,10 @@ def test_lookahead_oracle_mean_with_exact_critic_is_q_star():
 
 
 def test_lookahead_oracle_does_not_step_illegal_actions(two_trajectories):
-    some = with_legal(two_trajectories)
-    found = LookaheadOracle(TinyMdp(), Critic())(some)
-    allowed = some.action_mask & some.mask[..., None]
-    assert found.simulator_steps == allowed.sum() < 15 and not found.values[~allowed].any()
+    restricted = with_legal(two_trajectories)
+    found = LookaheadOracle(TinyMdp(), Critic())(restricted)
+    legal = restricted.action_mask & restricted.mask[..., None]
+    assert found.simulator_steps == legal.sum() < 15 and not found.values[~legal].any()
 
 
 def test_lookahead_oracle_excludes_and_counts_diverged_steps(two_trajectories):

@@ -1,4 +1,4 @@
-"""Each oracle against numbers worked out by hand."""
+"""Each oracle against values computed by hand."""
 
 from dataclasses import dataclass, replace
 
@@ -27,7 +27,7 @@ from helpers.tiny_mdp import (
 
 @dataclass(frozen=True)
 class ConstantExpert:
-    """An expert with the same Q in every state."""
+    """Expert with the same Q in every state."""
 
     row: tuple[float, ...]
     name: str = "constant"
@@ -87,7 +87,7 @@ def test_zero_one_oracle_passes_time_to_expert():
 
 
 def test_expert_action_oracle_returns_expert_actions():
-    """Home answers a state x with (0, −x/2)."""
+    """The expert takes (0, −x/2) in state x."""
     x = np.array([[[1.0], [0.5]], [[-2.0], [0.0]]])
     mask = np.array([[True, True], [True, False]])
     nothing = np.zeros((2, 2))
@@ -128,7 +128,7 @@ def test_reward_to_go_oracle_matches_hand_computed_costs(two_trajectories):
 
 
 def test_reward_to_go_oracle_mean_under_expert_is_q_star():
-    """Σ_τ ρ(τ | s₁, a₁) Σ_t c_t = Q*_1(s₁, a₁) where π* acts from the second step on: here, where it always acts."""
+    """Σ_τ ρ(τ | s₁, a₁) Σ_t c_t = Q*_1(s₁, a₁) if π* acts from the second step on; here it always acts."""
     every = every_trajectory(linear_policy(), alpha=1.0)
     reward_to_go = RewardToGoOracle()(every.trajectories).values
     for t in range(3):
@@ -147,7 +147,7 @@ def test_leave_one_out_mean_matches_hand_computed_values():
 
 def test_advantage_oracle_of_reward_to_go_matches_hand_computed_costs(two_trajectories):
     found = AdvantageOracle(RewardToGoOracle())(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[2, 2, 0], [-2, -2, 2]])  # alone at t = 3: no baseline
+    np.testing.assert_array_equal(found.values, [[2, 2, 0], [-2, -2, 2]])  # only one trajectory at t = 3: no baseline
 
 
 def test_leave_one_out_mean_is_independent_of_own_costs():
@@ -188,7 +188,7 @@ def test_cost_to_go_rejects_mismatched_shapes():
 
 
 def test_advantage_of_expert_actions_is_zero_on_tiny_mdp():
-    """A*(s, π*(s)) = 0 along the expert's own trajectories."""
+    """A*(s, π*(s)) = 0 along trajectories of the expert."""
     from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
     trajectories = roll_in(TinyMdp(), RollInPolicy(TinyExpert(), None, 1.0), np.arange(16))

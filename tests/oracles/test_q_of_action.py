@@ -1,4 +1,4 @@
-"""Oracles of experts with `q_of`: they agree with experts that know Q of every action."""
+"""Oracles of experts with `q_of` agree with those of experts that know Q of every action."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from helpers.tiny_mdp import Home, TinyExpert, TinyMdp, Walk
 
 
 class TinyQExpert(TinyExpert):
-    """Q* of the tiny MDP, of one action at a time."""
+    """Expert with Q* of the tiny MDP, one action at a time."""
 
     def q_of(self, states, actions):
         return self.q(states)[np.arange(len(states)), actions]
@@ -22,7 +22,7 @@ class TinyQExpert(TinyExpert):
 
 @dataclass(frozen=True)
 class WalkQExpert(Home):
-    """The expert of the walk, with an invented Q."""
+    """Expert of the walk with an arbitrary Q."""
 
     def q_of(self, states, actions):
         return states[:, 0] + actions[:, 0] + 10 * actions[:, 1]

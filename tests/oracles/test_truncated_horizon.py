@@ -1,4 +1,4 @@
-"""The truncated horizon of THOR: by hand, its limits, and a tree where a larger k corrects a wrong critic."""
+"""Truncated horizon of THOR: by hand, in its limits, and on a tree where a larger k corrects a wrong critic."""
 
 from dataclasses import dataclass
 from itertools import islice, product
@@ -20,13 +20,15 @@ from helpers.tiny_mdp import Q_STAR, Home, TinyExpert, every_trajectory, linear_
 
 V_STAR = Q_STAR.min(axis=2)
 DEPTH = 3
-EDGES = np.array([[2, 3], [1, 4], [2, 0], [9, 9], [1, 2], [5, 6], [3, 1]], float)  # what left and right cost at a node
+EDGES = np.array(
+    [[2, 3], [1, 4], [2, 0], [9, 9], [1, 2], [5, 6], [3, 1]], float
+)  # costs of left and right at each node
 GUESSED_VALUES = np.array([0, 2, 6, 0, 3, 0, 7], float)  # values of the nodes by a wrong critic
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A binary tree of seven nodes, from 0, whose children are 1 and 2; after three steps an episode has ended."""
+    """Binary tree of seven nodes with root 0, whose children are 1 and 2; episodes end after three steps."""
 
     horizon: int = DEPTH + 2
     name: str = "tree"
@@ -47,7 +49,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class GuessedCritic:
-    """A critic that may be wrong."""
+    """Critic with given values, right or wrong."""
 
     table: np.ndarray
     discount: float = 1.0
@@ -61,7 +63,7 @@ class GuessedCritic:
 
 
 def all_paths() -> Trajectories:
-    """The eight episodes of the tree."""
+    """Return the eight episodes of the tree."""
     actions = np.array(list(product((0, 1), repeat=DEPTH)))
     nodes = np.zeros((8, DEPTH, 1), np.int64)
     costs = np.zeros((8, DEPTH))
@@ -85,7 +87,7 @@ def exact_values() -> np.ndarray:
 
 
 def test_truncated_horizon_oracle_matches_hand_computed_costs():
-    """The path left, right, left: nodes 0, 1, 4, costs 2, 4, 1; the guesses are 0, 2, 3."""
+    """The path left, right, left: nodes 0, 1, 4, costs 2, 4, 1; the guessed values are 0, 2, 3."""
     path = all_paths().take(np.array([0b010]))
     for k, expected in {1: [2 + 2, 4 + 3, 1], 2: [2 + 4 + 3, 4 + 1, 1], 3: [7, 5, 1], 9: [7, 5, 1]}.items():
         found = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k, advantage=False)(path)
@@ -122,7 +124,7 @@ def test_truncated_horizon_oracle_without_critic_uses_min_q_and_averages_q_star(
 
 
 def test_truncated_horizon_oracle_beyond_horizon_is_reward_to_go_minus_v():
-    """Values of the critic telescope: to the end, or to the last recorded state where the horizon cut."""
+    """The critic's values telescope: to the end, or to the last recorded state at the horizon."""
     trajectories = random_trajectories(k=30, t=6)
     guess = np.random.default_rng(0).normal(size=7)
     expert = GuessedCritic(guess)
@@ -133,7 +135,7 @@ def test_truncated_horizon_oracle_beyond_horizon_is_reward_to_go_minus_v():
     np.testing.assert_allclose(found.values, (reward_to_go - v) * early.mask, atol=1e-6)
     np.testing.assert_array_equal(found.weight, early.mask)
     cut = Trajectories(**{**vars(early), "horizon": 6})
-    last = early.mask[:, -1] * (v[:, -1] - early.costs[:, -1])  # V* stands for the last step
+    last = early.mask[:, -1] * (v[:, -1] - early.costs[:, -1])  # V* replaces the last step
     found = TruncatedHorizonOracle(expert, 6)(cut)
     np.testing.assert_allclose(found.values[:, :5], ((reward_to_go + last[:, None] - v) * early.mask)[:, :5], atol=1e-6)
     assert not found.weight[:, 5].any() and not found.values[:, 5].any()
@@ -142,7 +144,7 @@ def test_truncated_horizon_oracle_beyond_horizon_is_reward_to_go_minus_v():
 @pytest.mark.parametrize("k", [1, 2, 4])
 @pytest.mark.parametrize("horizon", [6, 7])
 def test_truncated_horizon_oracle_is_the_sum_of_k_shaped_costs(k, horizon):
-    """c + γ V*(s') − V*(s), as far as these are on record."""
+    """Sums c + γ V*(s') − V*(s) over the recorded steps."""
     random_part = random_trajectories(k=20, t=6)
     states = np.arange(120).reshape(20, 6, 1) % 7
     trajectories = Trajectories(**{**vars(random_part), "states": states, "horizon": horizon})
@@ -155,7 +157,7 @@ def test_truncated_horizon_oracle_is_the_sum_of_k_shaped_costs(k, horizon):
 
 @pytest.mark.parametrize("advantage", [False, True])
 def test_truncated_horizon_oracle_with_k_1_has_bits_of_value_function_oracle(advantage):
-    """c + γ V*(s') − V*(s) in float64, from left to right."""
+    """Computes c + γ V*(s') − V*(s) in float64, from left to right."""
     trajectories = Trajectories(**{**vars(random_trajectories(k=50, t=6)), "states": np.ones((50, 6, 1), int)})
     expert = GuessedCritic(np.random.default_rng(2).normal(size=7), discount=0.99)
     v = np.pad(query_v_star(expert, trajectories), ((0, 0), (0, 1)))
@@ -166,7 +168,7 @@ def test_truncated_horizon_oracle_with_k_1_has_bits_of_value_function_oracle(adv
 
 
 def cost_of_lookahead_policy(k: int) -> float:
-    """Return the cost of the policy that minimizes, at each node, k steps and the guessed value after them."""
+    """Return the cost of the policy that minimizes, at each node, k steps plus the guessed value after them."""
     paths = all_paths()
     values = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k, advantage=False)(paths).values
     nodes = paths.states[..., 0]
@@ -181,14 +183,14 @@ def cost_of_lookahead_policy(k: int) -> float:
 
 
 def test_truncated_horizon_oracle_with_larger_k_corrects_wrong_critic():
-    """1: left, for 2 + 2 < 3 + 6, then left, for 1 + 0 < 4 + 3, and 9 there; 2 sees the 9; 3 sees all."""
+    """k = 1 goes left, 2 + 2 < 3 + 6, then left, 1 + 0 < 4 + 3, and pays 9; k = 2 sees the 9; k = 3 sees all costs."""
     assert [cost_of_lookahead_policy(k) for k in (1, 2, 3)] == [12.0, 7.0, 4.0]
     assert exact_values()[0] == all_paths().costs.sum(axis=1).min() == 4.0
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 12.0), (3, 4.0)])
 def test_learning_with_truncated_horizon_oracle_reaches_expected_return(k, expected):
-    """With one step it believes the critic; with three it is reinforcement learning, and finds the optimum."""
+    """With k = 1 the learner relies on the critic; with k = 3 it is reinforcement learning and finds the optimum."""
     ends = []
     for seed in range(3):  # the last iteration of a single run may be an outlier
         learner = Learner(FeedForwardPolicy(7, CategoricalHead(2), hidden=()), NaturalUpdate(0.05, damping=0.1))

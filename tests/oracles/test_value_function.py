@@ -1,4 +1,4 @@
-"""Q* from a critic: by hand, and exactly Q* on average where the critic is exact."""
+"""Q* from a critic: by hand, and exactly Q* on average with an exact critic."""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +14,7 @@ V_STAR = Q_STAR.min(axis=2)
 
 @dataclass(frozen=True)
 class Critic:
-    """V(s) = 10, 20, 40 in states 0, 1, 2, whatever the time."""
+    """Critic with V(s) = 10, 20, 40 in states 0, 1, 2 at any time."""
 
     discount: float = 0.5
     name: str = "critic"
@@ -27,7 +27,7 @@ class Critic:
 
 
 class ExactCritic(Critic):
-    """V* of the tiny MDP."""
+    """Critic with V* of the tiny MDP."""
 
     def v(self, states):
         return V_STAR[states[:, 1], states[:, 0]]
@@ -35,7 +35,7 @@ class ExactCritic(Critic):
 
 @pytest.fixture
 def three_trajectories() -> Trajectories:
-    """s = 0, 1, which ends it; s = 2, 0, 1, which the horizon ends; s = 1, which ends at once."""
+    """Return s = 0, 1, which ends it; s = 2, 0, 1, which the horizon ends; s = 1, which ends at once."""
     s = np.array([[0, 1, 0], [2, 0, 1], [1, 0, 0]])
     states = np.stack([s, np.tile(np.arange(3), (3, 1)), np.zeros_like(s)], axis=2)
     mask = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 0]], bool)
@@ -45,7 +45,7 @@ def three_trajectories() -> Trajectories:
 
 
 def test_value_function_oracle_matches_hand_computed_costs(three_trajectories):
-    """c + V(s')/2 where there is a next state, c where the episode ended; the horizon's last step does not count."""
+    """The cost is c + V(s')/2, or c where the episode ended; the last step before the horizon has weight 0."""
     found = ValueFunctionOracle(Critic(), advantage=False)(three_trajectories)
     np.testing.assert_array_equal(found.values[:, :2], [[1 + 10, 4], [0 + 5, 2 + 10], [4, 0]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 0], [1, 0, 0]])
@@ -56,7 +56,7 @@ def test_value_function_oracle_matches_hand_computed_costs(three_trajectories):
 
 
 def test_value_function_oracle_weights_last_step_before_horizon(three_trajectories):
-    """All three ended early: no step is left out."""
+    """All three trajectories ended early: no step is left out."""
     early = replace(three_trajectories, horizon=5)
     np.testing.assert_array_equal(ValueFunctionOracle(Critic())(early).weight, three_trajectories.mask)
 
@@ -71,7 +71,7 @@ def test_value_function_oracle_gives_expert_steps_zero_weight(three_trajectories
 
 @pytest.mark.parametrize("advantage", [False, True])
 def test_value_function_oracle_mean_with_exact_critic_is_q_star(advantage):
-    """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory, at every step that counts."""
+    """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory, at every step with a weight."""
     every = every_trajectory(linear_policy())
     found = ValueFunctionOracle(ExactCritic(discount=1.0), advantage)(every.trajectories)
     assert not found.weight[:, 2].any()

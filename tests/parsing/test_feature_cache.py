@@ -1,4 +1,4 @@
-"""The cache: what is in it is what was computed, and nothing that happens to it matters."""
+"""The feature cache returns exactly what was computed, and no damage to it matters."""
 
 import os
 from dataclasses import replace
@@ -20,7 +20,7 @@ def cache_path(tmp_path, monkeypatch):
 
 
 class CountingComputation:
-    """Gives other numbers each time, so that it shows where they came from."""
+    """Computation that returns other numbers at each call, so that cached results can be recognized."""
 
     calls = 0
 
@@ -81,7 +81,7 @@ def test_cache_folder_follows_environment_variables(tmp_path, monkeypatch):
 
 
 def with_ink(page, change):
-    """The page with its first stroke changed."""
+    """Return the page with its first stroke changed."""
     (first, *strokes), *others = page.ink
     return replace(page, ink=((change(first.copy()), *strokes), *others))
 
@@ -114,7 +114,7 @@ def test_cache_key_changes_with_settings():
 
 
 def test_cache_key_depends_on_which_strokes_form_a_symbol():
-    """The same points, divided among the symbols in another way."""
+    """The points are equal, but divided among the symbols differently."""
     line = np.arange(8.0).reshape(4, 2)
     dot = np.zeros((1, 2))
     page = write_page(["12"], 0, 0)

@@ -33,7 +33,7 @@ def corpus():
 
 
 def make_policy(corpus, kind, seed=0):
-    """Random features, and a read-out that prefers some actions."""
+    """Return a policy with random features and a readout that prefers some actions."""
     features = np.random.default_rng(1).normal(size=(len(corpus.lengths), corpus.most, 12)).astype(np.float32)
     policy = ParsingPolicy(Projection(np.zeros(12), np.eye(12)), 4, kind, embedding=16, seed=seed)
     policy.with_pages(features, corpus.lengths)
@@ -53,7 +53,7 @@ def test_parser_expert_parses_every_page(corpus, system):
 
 @every_system
 def test_parser_expert_q_equals_rollout_cost_of_the_expert(corpus, system):
-    """At every state of random parses, for every legal action, by roll-out."""
+    """Compares every legal action at every state of random parses with a rollout."""
     parser = Parser(corpus, np.arange(40), in_order=True, system=system)
     generator = np.random.default_rng(2)
     state = parser.reset(np.arange(40, dtype=np.uint64))
@@ -61,17 +61,19 @@ def test_parser_expert_q_equals_rollout_cost_of_the_expert(corpus, system):
     while len(state):
         legal = parser.action_mask(state)
         q = parser.expert.q(state)
-        lane, action = np.nonzero(legal)
-        cost, _ = rollout_expert_cost(parser, parser.expert, state[lane], np.zeros(len(lane), int), action)
-        np.testing.assert_array_equal(cost, q[lane, action])
-        compared += len(lane)
+        row_of_action, action = np.nonzero(legal)
+        cost, _ = rollout_expert_cost(
+            parser, parser.expert, state[row_of_action], np.zeros(len(row_of_action), int), action
+        )
+        np.testing.assert_array_equal(cost, q[row_of_action, action])
+        compared += len(row_of_action)
         state, _, done = parser.step(state, np.array([generator.choice(np.flatnonzero(row)) for row in legal]))
         state = state[~done]
     assert compared > 300
 
 
 def test_parser_observations_match_hand_computed_values():
-    """Two symbols of three shifted, then the first one headed by the third."""
+    """Shifts two symbols of three, then the third becomes the head of the first."""
     parser = Parser(Corpus.from_pages([page([3, 3, 0]), page([0])]), np.array([0]), in_order=True)
     state = parser.reset(np.zeros(1, np.uint64))
     seen = [parser.observe(state)[0].tolist()]
@@ -86,7 +88,9 @@ def test_parser_observations_match_hand_computed_values():
         [0, 1, 0, -1, 3, -1, -1, 2, -1, -1],
         [0, 0, -1, -1, 3, -1, -1, 1, 2, -1],
     ]
-    state, cost, done = parser.step(state, np.array([arc_eager.SHIFT]))  # the root stays without a head: wrong
+    state, cost, done = parser.step(
+        state, np.array([arc_eager.SHIFT])
+    )  # the root stays without a head, which is an error
     assert (cost[0], done[0]) == (1.0, True)
     assert parser.heads(state).tolist() == [[3, 3, NO_SYMBOL]]
 
@@ -114,14 +118,14 @@ def test_parsing_policy_distribution_agrees_with_stepwise_actor(corpus, kind):
         whole = policy.distribution(*arrays).probs.numpy()
     actor = policy.actor()
     memory = actor.memory(25)
-    kept = []
+    step_probabilities = []
     for t in range(found.mask.shape[1]):
         parameters, memory = actor.parameters(found.observations[:, t], memory)
         logits = np.where(found.action_mask[:, t], parameters, -np.inf)
         with np.errstate(invalid="ignore"):
             weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        kept.append(weights / weights.sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(np.stack(kept, axis=1)[found.mask], whole[found.mask], atol=1e-6)
+        step_probabilities.append(weights / weights.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(np.stack(step_probabilities, axis=1)[found.mask], whole[found.mask], atol=1e-6)
     assert (whole[found.mask].max(axis=1) < 0.999).any(), "a policy that is sure of everything shows nothing"
 
 
@@ -138,8 +142,8 @@ def test_parsing_policy_scores_equal_autograd_gradients(corpus, kind):
     ]
     scores = policy.compute_scores(*arrays)
     for i in range(4):
-        observations, actions, mask, own, legal = (a[[i]] for a in arrays)
-        total = (policy.distribution(observations, mask, legal).log_prob(actions) * own).sum()
+        observations, actions, mask, by_learner, legal = (a[[i]] for a in arrays)
+        total = (policy.distribution(observations, mask, legal).log_prob(actions) * by_learner).sum()
         gradients = torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)
         expected = torch.cat([g.flatten() for g in gradients])
         torch.testing.assert_close(scores[i], expected, atol=1e-5, rtol=1e-4)

@@ -1,4 +1,4 @@
-"""The commands train, evaluate and compare on runs of the task algebra, as users call them."""
+"""The commands train, evaluate and compare on runs of the task algebra."""
 
 import json
 from pathlib import Path
@@ -29,19 +29,19 @@ TINY += ["--hidden", "8", "--update", "regular", "--start-steps", "2", "--demons
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of algebra that has ended."""
+    """Return a finished run of algebra."""
     return create_trained_run(tmp_path_factory.mktemp("runs") / "algebra")
 
 
 @pytest.fixture
 def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandRunner:
-    """Commands in an empty folder."""
+    """Return a runner of commands in an empty folder."""
     return CommandRunner(tmp_path, capsys, monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def cartpole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of another world, not begun."""
+    """Return a run of another task, not begun."""
     return Run.create(tmp_path_factory.mktemp("runs") / "cartpole", resolve_config("cartpole", "aggrevated")).folder
 
 

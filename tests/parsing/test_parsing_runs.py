@@ -1,4 +1,4 @@
-"""Runs of the task algebra: the same loop, folder and bits as all others."""
+"""Runs of the task algebra: the loop, folder and repeatability of all other runs."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ from helpers.small_runs import assert_resume_is_bit_identical, create_and_run, f
 def test_algebra_runs_of_every_policy_resume_bit_identically(
     tmp_path: Path, method: str, update: str, given: dict[str, Any]
 ) -> None:
-    """With dropout, an entropy bonus and falling rates where the task has them."""
+    """With dropout, an entropy bonus and annealed learning rates where the task has them."""
     config = make_tiny_config(method, update, **given)
     assert_resume_is_bit_identical(tmp_path, config, config.loop.iterations // 2)
     run = Run.open(tmp_path / "whole")
@@ -56,7 +56,10 @@ def test_algebra_runs_of_every_policy_resume_bit_identically(
     assert result is not None
     assert ["test_uas" in line.more for line in lines] == [False, True, False, True][: config.loop.iterations]
     current = [line.current_return for line in lines]
-    assert current[0::2] == [result.initial_return, *current[1:-1:2]]  # between validations that of the last
+    assert current[0::2] == [
+        result.initial_return,
+        *current[1:-1:2],
+    ]  # iterations without validation repeat the last score
     score = result.more
     assert score["uas_micro"] == score["test_return"] == score["ratio"]
     assert {"uas_macro", "exact_match", "uas_next_head"} <= set(score) and score["expert_return"] == 1.0
@@ -67,7 +70,7 @@ def test_algebra_runs_of_every_policy_resume_bit_identically(
 
 
 def test_algebra_run_learns_from_demonstrations(tmp_path: Path) -> None:
-    """From demonstrations alone: better than the simplest parser in a second, on pages by others."""
+    """Demonstrations alone make it better than the simplest parser in a second, on pages by other writers."""
     start = {"start": "supervised", "start_steps": 60, "demonstrations": 200, "start_learning_rate": 0.01}
     config = make_tiny_config(**start, iterations=1, validate_every=1, hidden=(32,))
     _, result = create_and_run(tmp_path / "run", config)
@@ -94,14 +97,16 @@ def test_evaluate_run_of_algebra_repeats_the_result_and_reads_new_pages(tmp_path
 
 
 def test_evaluate_run_on_training_folder_uses_test_pages_only(tmp_path: Path) -> None:
-    """A folder without parts is split by writers: eleven of twelve were for training and validation."""
+    """A folder without parts is split by writers: eleven of twelve are for training and validation."""
     folder = crohme_like(tmp_path / "crohme") / "train"
     config = make_tiny_config(crohme=str(folder), iterations=1, validate_every=1, augmented_copies=0)
     run, result = create_and_run(tmp_path / "run", config)
     found = evaluate_run(run, PageEvaluationSettings(str(folder))).more
     score = result.more
     assert (found["pages"], found["symbols"], found["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
-    assert evaluate_run(run, PageEvaluationSettings(str(folder.parent))).more["pages"] == 3  # dev/, which it never saw
+    assert (
+        evaluate_run(run, PageEvaluationSettings(str(folder.parent))).more["pages"] == 3
+    )  # dev/, which the run never used
 
 
 def test_kernel_run_is_loaded_and_evaluated_as_saved(tmp_path: Path) -> None:
@@ -120,7 +125,7 @@ def test_algebra_run_rejects_changed_page_settings_on_resume(tmp_path: Path) -> 
 
 
 def test_algebra_run_rejects_changed_ink_on_resume(tmp_path: Path) -> None:
-    """The config is the same, the files are not."""
+    """The config is equal, the files are not."""
     folder = crohme_like(tmp_path / "crohme")
     run = Run.create(tmp_path / "run", make_tiny_config(crohme=str(folder)))
     stop_after(run, 2)
@@ -162,10 +167,10 @@ def test_learning_rates_and_entropy_bonus_anneal_as_configured() -> None:
     )
     assert not isinstance(
         build_algorithm_inputs(make_tiny_config()).oracle, EntropyBonusOracle
-    )  # the usual update needs none
+    )  # the default update needs none
     assert not isinstance(
         build_algorithm_inputs(make_small_config()).oracle, EntropyBonusOracle
-    )  # nor has control any of this, unless it is asked for
+    )  # control tasks have none of this by default
     assert (
         build_algorithm_inputs(make_small_config("reinforce", learning_rate=0.02)).learner.update.learning_rate == 0.02
     )
@@ -280,7 +285,7 @@ def test_contextual_policy_rejects_odd_width(width: int) -> None:
     ],
 )
 def test_validate_every_divides_iterations_by_default(update: str | None, iterations: int, every: int) -> None:
-    """As rarely as the task says, or a little more often: every 25 iterations in the paper's rows, every 5 usually."""
+    """At most as often as the task's setting: every 25 iterations in the paper's rows, every 5 otherwise."""
     assert algebra.STEP_BY_STEP["validate_every"] == 25
     assert resolve_config("algebra", "aggrevated", update=update, iterations=iterations).loop.validate_every == every
     with pytest.raises(UsageError, match="--validate-every is 7, but must be a divisor of the 100 iterations"):

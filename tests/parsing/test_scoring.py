@@ -56,12 +56,12 @@ def test_next_symbol_baseline_matches_hand_computed_value():
     assert evaluate_next_symbol_baseline(make_parser([2, 3, 0])) == 1.0
     assert evaluate_next_symbol_baseline(make_parser([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
     assert evaluate_next_symbol_baseline(make_parser([0])) == 1.0
-    some = Parser(Corpus.from_pages([page(tree) for tree in ([0, 1, 1], [2, 0])]), np.array([1]), in_order=True)
-    assert evaluate_next_symbol_baseline(some) == 1.0
+    parser = Parser(Corpus.from_pages([page(tree) for tree in ([0, 1, 1], [2, 0])]), np.array([1]), in_order=True)
+    assert evaluate_next_symbol_baseline(parser) == 1.0
 
 
 def expected_random_loss(parser, state):
-    """The mean number of wrong heads, over every way to the end, each legal transition as likely as the others."""
+    """Return the mean number of wrong heads over all parses, every legal transition with equal probability."""
     actions = np.flatnonzero(parser.action_mask(state)[0])
     total = Fraction(0)
     for action in actions:
@@ -77,11 +77,11 @@ def test_random_baseline_matches_exact_expectation(system, tree):
     exact = 1 - expected_random_loss(parser, parser.start(np.array([0]))) / len(tree)
     assert 0 < exact < 1
     assert evaluate_random_baseline(parser, parses=4000) == pytest.approx(float(exact), abs=0.03)
-    assert evaluate_random_baseline(parser) == evaluate_random_baseline(parser)  # the same numbers each time
+    assert evaluate_random_baseline(parser) == evaluate_random_baseline(parser)  # repeatable
 
 
 def test_random_baseline_weights_symbols_not_pages():
-    """One symbol is right by itself about as often as not; a page of nine has nine times its weight."""
+    """A page of one symbol is right about half of the time; a page of nine has nine times its weight."""
     long = [2, 3, 4, 5, 6, 7, 8, 9, 0]
     short = [0]
     alone = [evaluate_random_baseline(make_parser(tree), 2000) for tree in (long, short)]

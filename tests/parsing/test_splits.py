@@ -1,4 +1,4 @@
-"""Pages for training, validation and test: nobody's hand and no string is in two of them."""
+"""Pages for training, validation and test share no writer and no string."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def parts(split):
 
 @pytest.fixture(scope="module")
 def all_generated():
-    """The 400 sets that the experiments use."""
+    """Return the 400 sets that the experiments use."""
     return load_generated_split(400, 0, single_writer=False)
 
 
@@ -70,7 +70,7 @@ def test_load_page_split_is_deterministic_and_can_use_a_single_writer():
 
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 def test_expert_parses_every_generated_page_exactly(all_generated, system):
-    """So that UAS 1 is within reach, of every page, for both transition systems."""
+    """UAS 1 is possible on every page for both transition systems."""
     pages = [page for part in parts(all_generated) for page in part]
     parser = Parser(Corpus.from_pages(pages), np.arange(400), in_order=True, system=system)
     heads = parse_batch(parser.expert, parser)
@@ -81,10 +81,10 @@ def test_expert_parses_every_generated_page_exactly(all_generated, system):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Twelve writers with a line each, and "x=y+1" by all of them; two more in dev/, one of whose lines is known."""
+    """Return a folder: twelve writers with a line each and "x=y+1"; two more in dev/, with one known line."""
     path = tmp_path_factory.mktemp("ink")
-    everyone = [("x=y+1", writer) for writer in range(12)]
-    write_folder(path / "train", [*zip(LINES, range(12), strict=True), *everyone])
+    common = [("x=y+1", writer) for writer in range(12)]
+    write_folder(path / "train", [*zip(LINES, range(12), strict=True), *common])
     write_folder(path / "dev", [("a-1=b", 20), (LINES[0], 21)])
     return path
 
@@ -98,8 +98,8 @@ def test_load_crohme_split_parts_share_no_writer_and_no_string(folder, seed):
     assert strings(split.test) == {"a-1=b", LINES[0]}
     assert not strings(split.train) & (strings(split.validation) | strings(split.test))
     (held,) = writers(split.validation)
-    own = LINES[int(held[1:])]
-    assert strings(split.train) == set(LINES) - {own, LINES[0]}  # and all the rest is there
+    held_out_line = LINES[int(held[1:])]
+    assert strings(split.train) == set(LINES) - {held_out_line, LINES[0]}  # all other lines are there
     assert "x=y+1" in strings(split.validation) and LINES[0] not in strings(split.validation)
 
 
@@ -170,13 +170,13 @@ def test_augment_pages_changes_ink_but_not_symbols_or_heads():
         ]
     assert not set(bits(copies[2])) & set(bits(pages))
     height = np.median(np.ptp(pages[0].boxes[:, 1::2], axis=1))
-    assert np.abs(copies[2][0].boxes - pages[0].boxes).max() < height  # where they stand, and as large
+    assert np.abs(copies[2][0].boxes - pages[0].boxes).max() < height  # at the same positions, with the same size
     twins = augment_pages(Split([pages[0], pages[0]], [], []), 0)
-    assert not set(bits(twins[:1])) & set(bits(twins[1:]))  # each page has chance of its own
+    assert not set(bits(twins[:1])) & set(bits(twins[1:]))  # the augmentation of each page is random
 
 
 def test_augment_pages_composes_single_lines_in_every_other_copy():
-    """Of one writer's lines only, each of them once; the root of the first heads the others' roots."""
+    """Lines of one writer only, each used once; the root of the first line heads the other roots."""
     lines = [make_page(f"w{place % 3}", f"{place}=x+{place}") for place in range(10, 40)]
     split = Split(lines, [], [], single_lines=True)
     assert [page.symbols for page in augment_pages(split, 0)] == [page.symbols for page in lines]
@@ -209,14 +209,14 @@ def test_dataset_has_every_page_in_its_part_with_tree_and_features():
 
 
 def test_compute_features_fits_projection_to_training_pages_only():
-    """As they were written; neither copies nor other parts have any influence."""
+    """The projection uses original pages only; neither copies nor other parts affect it."""
     split = load_generated_split(20, 5, False)
     alone = compute_features(Split(split.train, split.validation[:1], split.test[:1]), 0)
     found = compute_features(split, 1)
     for name in ("centre", "matrix"):
         assert (found[name] == alone[name]).all()
-    own = found["features"][: sum(map(len, split.train))]
-    assert own.shape[1] == COMPONENTS + 8 and own.mean(dim=0).abs().max() < 1e-3
+    train_features = found["features"][: sum(map(len, split.train))]
+    assert train_features.shape[1] == COMPONENTS + 8 and train_features.mean(dim=0).abs().max() < 1e-3
 
 
 def test_dataset_of_real_ink_has_the_expected_parts(tmp_path):

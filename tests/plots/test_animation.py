@@ -1,4 +1,4 @@
-"""The pictures show the state they are given, and the GIF shows every trajectory to its end."""
+"""Pictures show the state they are given, and the GIF shows every trajectory to its end."""
 
 from math import pi
 from pathlib import Path
@@ -44,7 +44,7 @@ def draw_acrobot(state: Array) -> Image.Image:
 
 
 def make_panel(steps: int, title: str = "learner", name: str = "cartpole") -> Panel:
-    """A trajectory through the simulator that takes action 1 all the time, done or not."""
+    """Return a trajectory of the simulator that takes action 1 at every step, also after the end."""
     simulators: dict[str, Simulator] = {"cartpole": CartPole(), "acrobot": Acrobot()}
     simulator = simulators[name]
     state = simulator.reset(np.array([0]))
@@ -58,14 +58,14 @@ def make_panel(steps: int, title: str = "learner", name: str = "cartpole") -> Pa
 
 
 def find_pixels(image: Image.Image, colour: str) -> Array:
-    """[n, 2]: x and y of the pixels of this colour, or so near to it that shrinking explains it."""
+    """Return x and y, [n, 2], of the pixels of this color, within the tolerance of shrinking."""
     away = np.abs(np.asarray(image, int) - ImageColor.getrgb(colour))
     rows, columns = np.nonzero((away <= 12).all(axis=2))
     return np.stack([columns, rows], axis=1)
 
 
 def read_frames(path: Path) -> list[Image.Image]:
-    """The frames of a GIF, as they are shown."""
+    """Return the displayed frames of a GIF."""
     with Image.open(path) as gif:
         frames = []
         for index in range(gif.n_frames):  # type: ignore[attr-defined]
@@ -104,7 +104,11 @@ def test_cartpole_drawing_places_the_cart_inside_the_picture(x: float) -> None:
 )
 def test_acrobot_drawing_ends_links_where_the_angles_say(angles: tuple[float, float], tip: tuple[int, int]) -> None:
     image = draw_acrobot(np.array([*angles, 0.0, 0.0]))
-    assert image.getpixel((160 + 52 * tip[0], 120 - 52 * tip[1])) == (255, 255, 255)  # the white of the last joint
+    assert image.getpixel((160 + 52 * tip[0], 120 - 52 * tip[1])) == (
+        255,
+        255,
+        255,
+    )  # the white center of the last joint
     first = find_pixels(image, BLUE).mean(axis=0)
     second = find_pixels(image, ORANGE).mean(axis=0)
     elbow = np.array([np.sin(angles[0]), -np.cos(angles[0])])
@@ -114,7 +118,7 @@ def test_acrobot_drawing_ends_links_where_the_angles_say(angles: tuple[float, fl
 
 def test_acrobot_drawing_has_the_goal_line_one_meter_above_the_pivot() -> None:
     image = draw_acrobot(np.zeros(4))
-    line = find_pixels(image.crop((0, 60, 280, 80)), GREEN)  # to the left of the word
+    line = find_pixels(image.crop((0, 60, 280, 80)), GREEN)  # to the left of the label
     assert set(line[:, 1] + 60) <= {67, 68}
     assert line[:, 0].min() < 15 and line[:, 0].max() > 270
 
@@ -145,9 +149,9 @@ def test_comparison_gif_default_stride_limits_the_number_of_frames(
 
 
 def test_comparison_gif_shows_the_last_state_of_a_shorter_trajectory_in_gray(tmp_path: Path) -> None:
-    short = make_panel(3)
-    long = make_panel(9, "expert")
-    write_comparison_gif("cartpole", [short, long], tmp_path / "watch.gif", stride=2)
+    shorter = make_panel(3)
+    longer = make_panel(9, "expert")
+    write_comparison_gif("cartpole", [shorter, longer], tmp_path / "watch.gif", stride=2)
     left = [frame.crop((0, 0, MARGIN + WIDTH, frame.height)) for frame in read_frames(tmp_path / "watch.gif")]
     assert len(find_pixels(left[1], ORANGE)) > 0, "at step 3 of 3 it has not ended yet"
     assert not any(len(find_pixels(image, ORANGE)) for image in left[2:])
@@ -156,7 +160,7 @@ def test_comparison_gif_shows_the_last_state_of_a_shorter_trajectory_in_gray(tmp
 
 @pytest.fixture
 def drawn_texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that are drawn, from now on."""
+    """Return the list of texts drawn from now on."""
     texts: list[str] = []
 
     def record_text(self: object, place: object, text: str, *rest: object) -> None:
@@ -221,14 +225,14 @@ HIDDEN = {"angles": True, "velocities": False}
 
 
 def changed_pixels(state: tuple[float, ...], parts: dict[str, bool]) -> Array:
-    """[n, 2]: x and y of the pixels that these parts change in the picture of an acrobot."""
-    plain, whole = (np.asarray(draw_state("acrobot", np.array(state), shown), int) for shown in ({}, parts))
+    """Return x and y, [n, 2], of the pixels that these parts change in the picture of an acrobot."""
+    plain, whole = (np.asarray(draw_state("acrobot", np.array(state), drawn_parts), int) for drawn_parts in ({}, parts))
     rows, columns = np.nonzero((np.abs(plain - whole) > 12).any(axis=2))
     return np.stack([columns, rows], axis=1)
 
 
 def arrow_pixels(velocities: tuple[float, float], parts: dict[str, bool]) -> Array:
-    """What is added to an acrobot that hangs, without the key in the corner below."""
+    """Return the pixels added to an acrobot that hangs, without the legend in the corner below."""
     pixels = changed_pixels((0.0, 0.0, *velocities), parts)
     return pixels[pixels[:, 1] < 205]
 
@@ -246,7 +250,7 @@ def test_acrobot_drawing_at_rest_has_no_arrow_except_the_legend(parts: dict[str,
 def test_acrobot_arrow_points_where_its_link_turns_and_grows_with_velocity(side: int, parts: dict[str, bool]) -> None:
     first = arrow_pixels((4.0 * side, 0.0), parts)
     second = arrow_pixels((0.0, 4.0 * side), parts)
-    # Round the pivot at 0.5 m, and round the elbow, 1 m below it, at 0.7 m; half of the head is 8 pixels wide.
+    # Around the pivot at 0.5 m, and around the elbow, 1 m below it, at 0.7 m; half of the head is 8 pixels wide.
     for arrow, centre, radius in ((first, (160, 120), 26), (second, (160, 172), 36.4)):
         assert len(arrow) > 50 and (np.sign(arrow[:, 0] - 160) == side).all()
         assert np.abs(np.linalg.norm(arrow - centre, axis=1) - radius).max() < 11
@@ -269,7 +273,7 @@ def test_acrobot_hollow_arrows_do_not_cover_the_links(state: tuple[float, ...]) 
     plain, whole = (draw_state("acrobot", np.array(state), parts) for parts in ({}, HIDDEN))
     for colour in (BLUE, ORANGE):
         link, left = ({tuple(place) for place in find_pixels(image, colour)} for image in (plain, whole))
-        assert len(link) > 100 and len(link - left) < 0.1 * len(link)  # edges blend with what is behind them
+        assert len(link) > 100 and len(link - left) < 0.1 * len(link)  # edges blend with the background
 
 
 @pytest.mark.parametrize("parts", [SEEN, HIDDEN])
@@ -309,9 +313,9 @@ def test_comparison_gif_of_partial_acrobot_hides_velocities_of_the_learner_only(
     name, parts = find_drawable_simulator(make_partial_acrobot(horizon=5))
     assert (name, parts) == ("acrobot", HIDDEN) and find_drawable_simulator(Acrobot()) == ("acrobot", {})
     state = np.array([[0.5, 0.2, 1.0, 4.0]])
-    panels = [Panel(title, state, np.ones(1), shown) for title, shown in (("learner", parts), ("expert", SEEN))]
+    panels = [Panel(title, state, np.ones(1), frame) for title, frame in (("learner", parts), ("expert", SEEN))]
     write_comparison_gif(name, panels, tmp_path / "watch.gif")
-    (shown,) = read_frames(tmp_path / "watch.gif")
-    learner = shown.crop((0, 0, MARGIN + WIDTH, shown.height))
-    expert = shown.crop((MARGIN + WIDTH, 0, *shown.size))
+    (frame,) = read_frames(tmp_path / "watch.gif")
+    learner = frame.crop((0, 0, MARGIN + WIDTH, frame.height))
+    expert = frame.crop((MARGIN + WIDTH, 0, *frame.size))
     assert len(find_pixels(learner, PURPLE)) == 0 and len(find_pixels(expert, PURPLE)) > 100

@@ -1,4 +1,4 @@
-"""Pictures of robots: they show the state they are given; without a renderer there is one sentence."""
+"""Pictures of robots show the state they are given; without a renderer there is a one-sentence error."""
 
 import importlib
 
@@ -16,7 +16,7 @@ from aggrevated.simulators.mujoco import MuJoCo
 
 @pytest.fixture
 def renderer():
-    """Skips where nothing can be drawn."""
+    """Skip the test if no renderer is available."""
     pytest.importorskip("mujoco")
     try:
         get_camera("hopper")
@@ -32,17 +32,17 @@ def draw_pixels(state, name="hopper"):
 def test_mujoco_picture_depends_on_the_state_alone(renderer, name):
     simulator = MuJoCo(name)
     first, second = simulator.reset(np.array([0, 1]))
-    shown = draw_pixels(first, name)
-    assert shown.shape == (HEIGHT, WIDTH, 3) and shown.std() > 10
+    pixels = draw_pixels(first, name)
+    assert pixels.shape == (HEIGHT, WIDTH, 3) and pixels.std() > 10
     lifted = first.copy()
-    lifted[2] += 0.3  # metres
-    assert np.abs(draw_pixels(lifted, name) - shown).max() > 50
+    lifted[2] += 0.3  # meters
+    assert np.abs(draw_pixels(lifted, name) - pixels).max() > 50
     draw_pixels(second, name)
-    np.testing.assert_array_equal(draw_pixels(first, name), shown)  # whatever was drawn in between
+    np.testing.assert_array_equal(draw_pixels(first, name), pixels)  # independent of pictures drawn in between
 
 
 def test_mujoco_camera_follows_the_robot(renderer):
-    """Four metres further on, the robot stands where it stood in the picture, and leans forward where it leans."""
+    """Four meters further on, the robot stands at the same place in the picture, and leans forward where it leans."""
     state = MuJoCo("hopper").reset(np.array([0]))[0]
     there = state.copy()
     leaning = state.copy()
@@ -53,9 +53,9 @@ def test_mujoco_camera_follows_the_robot(renderer):
     assert abs(middle[0] - WIDTH / 2) < 10 and abs(fallen[0] - middle[0]) > 10
 
 
-def find_robot(shown):
-    """(x, y): the middle of all that is brown, as the robot is and nothing else."""
-    y, x = np.nonzero(shown[..., 0] > shown[..., 2] + 40)
+def find_robot(pixels):
+    """Return (x, y), the center of all brown pixels, which only the robot has."""
+    y, x = np.nonzero(pixels[..., 0] > pixels[..., 2] + 40)
     assert len(x) > 500
     return x.mean(), y.mean()
 

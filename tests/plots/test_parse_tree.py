@@ -1,4 +1,4 @@
-"""The drawing of a tree holds every arc, every number and all of the ink, and nothing runs out of the picture."""
+"""The drawing of a tree has every arc, every number and all ink, all inside the picture."""
 
 import re
 from collections import Counter
@@ -30,19 +30,19 @@ LONG = write_page(["10(x+2)=a+b-4(y-7)", "10x+20=a+b-4y+28", "x=(a+b-4y+8)/10"],
 
 
 def count_pixels(path: Path, colour: str) -> int:
-    """How many pixels of path.png have this colour."""
+    """Return the number of pixels of path.png with this color."""
     picture = np.asarray(Image.open(path.with_name(f"{path.name}.png")).convert("RGB"), int)
     return int((np.abs(picture - ImageColor.getrgb(colour)).max(axis=-1) < 8).sum())
 
 
 def count_arrows(path: Path, colour: str) -> int:
-    """How many arrow heads of this colour path.svg has: they are filled."""
+    """Return the number of arrow heads of this color in path.svg, which are filled."""
     svg = path.with_name(f"{path.name}.svg").read_text()
     return len(re.findall(rf'fill: {colour.lower()};[^"]*stroke: {colour.lower()}; stroke-width: 1.2', svg))
 
 
 def count_border_pixels(path: Path) -> int:
-    """How many pixels of the outermost frame, two pixels wide, are not white."""
+    """Return the number of pixels of the border, two pixels wide, that are not white."""
     picture = np.asarray(Image.open(path.with_name(f"{path.name}.png")).convert("L"))
     inside = picture[2:-2, 2:-2]
     return int((picture < 250).sum() - (inside < 250).sum())

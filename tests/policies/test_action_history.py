@@ -1,4 +1,4 @@
-"""Policies that see their previous actions: acting and learning agree, gradients are right, and it is of use."""
+"""Policies that see their previous actions: acting and learning agree, gradients are correct, and it helps."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -47,14 +47,14 @@ from helpers.tiny_mdp import (
 
 
 def make_scaled_head():
-    """Vectors of two numbers in units of their own."""
+    """Return a head for vectors of two numbers with scales."""
     head = GaussianHead(2)
     head.init_action_scale(np.array([0.3, -1.0], np.float32), np.array([0.5, 4.0], np.float32))
     return head
 
 
 def make_lstm_mixture(size, head):
-    """Two LSTMs as one policy."""
+    """Return a mixture of two LSTMs."""
     policy = MixturePolicy(RecurrentPolicy(size, head, 4, observe_actions=True), deepcopy(head))
     for shares in ([1.0], [0.6, 0.4]):
         randomise(policy, len(shares), 0.6)
@@ -75,7 +75,7 @@ every_single_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if k
 
 @dataclass
 class Swinger:
-    """An expert that takes turns: what it does is not what the learner would have done."""
+    """Expert that alternates its actions, so that they differ from the learner's."""
 
     name: str = "swinger"
 
@@ -92,7 +92,7 @@ PAIRS = [(kind, problem) for kind, problem in product(KINDS, PROBLEMS) if (kind,
 
 @dataclass
 class RecordingActor:
-    """An actor that writes down what it remembered, and what came of it."""
+    """Actor that records its memory before and after each step, and the parameters."""
 
     inner: object
     steps: list
@@ -106,18 +106,18 @@ class RecordingActor:
         return parameters, after
 
 
-def record_roll_in(kind, problem, alpha=0.4, own=None):
-    """(policy, trajectories, what the actor wrote down)."""
+def record_roll_in(kind, problem, alpha=0.4, episode_seeds=None):
+    """Return (policy, trajectories, steps that the actor recorded)."""
     simulator, expert, head = PROBLEMS[problem]
     policy = randomise(KINDS[kind](simulator.observation_space.shape[0], head()), 1, 0.6)
     actor = RecordingActor(policy.actor(), [])
-    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20) if own is None else own
-    return policy, roll_in(simulator, RollInPolicy(expert, actor, alpha), own), actor.steps
+    episode_seeds = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20) if episode_seeds is None else episode_seeds
+    return policy, roll_in(simulator, RollInPolicy(expert, actor, alpha), episode_seeds), actor.steps
 
 
 @pytest.mark.parametrize(("kind", "problem"), PAIRS)
 def test_action_history_policy_acts_and_learns_with_the_same_probabilities(kind, problem):
-    """Also where the expert acted: what the policy sees is what was done."""
+    """Includes expert steps: the policy sees the actions that were taken."""
     policy, found, steps = record_roll_in(kind, problem)
     assert found.by_expert[found.mask].any() and found.by_learner.any()
     with torch.no_grad():
@@ -131,11 +131,11 @@ def test_action_history_policy_acts_and_learns_with_the_same_probabilities(kind,
         np.testing.assert_allclose(parameters, of_learning[found.mask[:, t], t], rtol=5e-6, atol=5e-6)
     blind = policy.distribution(torch.from_numpy(inputs_without_actions(policy, found)), torch.from_numpy(found.mask))
     difference = (blind.logits if isinstance(blind, Categorical) else blind.mean) - of_learning
-    assert difference[:, 1:][torch.from_numpy(found.mask[:, 1:])].abs().max() > 0.05  # the actions do matter
+    assert difference[:, 1:][torch.from_numpy(found.mask[:, 1:])].abs().max() > 0.05  # the actions have an effect
 
 
 def inputs_without_actions(policy, found):
-    """The inputs with nothing where the actions are."""
+    """Return the inputs with zeros at the actions."""
     none = np.zeros((*found.mask.shape, policy.head.outputs), np.float32)
     return np.concatenate([found.observations, none], axis=2)
 
@@ -152,7 +152,7 @@ def test_replay_hidden_states_matches_the_roll_in_bit_for_bit(kind, problem):
 @pytest.mark.parametrize(("kind", "problem"), PAIRS)
 def test_action_history_policy_trajectories_are_independent_of_each_other(kind, problem):
     _, whole, _ = record_roll_in(kind, problem)
-    _, part, _ = record_roll_in(kind, problem, own=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)[3:7])
+    _, part, _ = record_roll_in(kind, problem, episode_seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)[3:7])
     length = part.mask.shape[1]
     np.testing.assert_array_equal(part.actions, whole.actions[3:7, :length])
     np.testing.assert_array_equal(part.states, whole.states[3:7, :length])
@@ -162,10 +162,10 @@ def test_action_history_policy_trajectories_are_independent_of_each_other(kind, 
 def test_action_history_policy_predict_remembers_its_own_actions(kind):
     simulator, _, head = PROBLEMS["finite"]
     policy = randomise(KINDS[kind](4, head()), 2, 0.8)
-    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
-    found = roll_in(simulator, RollInPolicy(None, policy.actor()), own, deterministic=True)
+    episode_seeds = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
+    found = roll_in(simulator, RollInPolicy(None, policy.actor()), episode_seeds, deterministic=True)
     running = np.arange(5)
-    state = simulator.reset(own)
+    state = simulator.reset(episode_seeds)
     memory = None
     for t in range(found.mask.shape[1]):
         action, memory = policy.predict(simulator.observe(state), memory, deterministic=True)
@@ -208,7 +208,7 @@ def test_action_history_policy_gradient_matches_finite_differences(kind):
 @every_single_kind
 @pytest.mark.parametrize("vectors", [False, True])
 def test_action_history_policy_scores_match_autograd_per_trajectory(kind, vectors):
-    """Also by the compiled loop of the LSTM, which has a backward pass of its own."""
+    """Includes the compiled loop of the LSTM, which has its own backward pass."""
     policy = randomise(KINDS[kind](3, make_scaled_head() if vectors else CategoricalHead(3)), 0, 0.7)
     trajectories = with_expert_steps(random_trajectories(t=5, dtype=np.float32))
     trajectories = with_vectors(trajectories, 2) if vectors else trajectories
@@ -260,12 +260,12 @@ def test_action_history_policy_gradient_matches_enumeration_of_histories(kind):
     assert np.abs(found).max() > 0.01
 
 
-# What it is good for.
+# Benefit of the previous actions.
 
 
 @dataclass(frozen=True)
 class Alternate:
-    """State [n, 2] int64: the previous action, or -1, and the time. To do the same twice costs 1; nothing is shown."""
+    """State [n, 2] int64: the previous action, or -1, and the time. Repeating it costs 1; observations are constant."""
 
     horizon: int = 6
     name: str = "alternate"
@@ -285,7 +285,7 @@ class Alternate:
 
 @dataclass(frozen=True)
 class Alternating:
-    """It does not repeat itself, and so one repetition is all that ever costs."""
+    """Expert that never repeats its action, so that one repetition costs exactly 1."""
 
     name: str = "alternating"
 
@@ -332,13 +332,13 @@ def test_action_history_recurrent_policy_learns_not_to_repeat_its_actions():
 
 @pytest.mark.parametrize("update", UPDATES)
 def test_window_policy_without_action_history_cannot_avoid_repetition(update):
-    """All observations are alike: with probability p for one action, p² + (1 − p)² ≥ 1/2 of five steps repeat."""
+    """All observations are equal: with probability p for one action, p² + (1 − p)² ≥ 1/2 of five steps repeat."""
     returns, _ = evaluate_returns(train_policy(make_window_policy(False), update), Alternate(), EPISODES)
     assert returns.mean() < -2.5 + 4 * 1.2 / len(EPISODES) ** 0.5
 
 
 def test_lols_oracle_rollout_remembers_the_action_it_began_with():
-    """LOLS tries actions that the learner would not have taken, and then lets it go on."""
+    """LOLS tries actions that the learner would not have taken, and then continues with the learner."""
     policy = WindowPolicy(1, CategoricalHead(2), (), width=1, observe_actions=True)
     with torch.no_grad():
         policy.inner.network[0].weight.copy_(torch.tensor([[0.0, -50.0, 0.0], [0.0, 0.0, -50.0]]))
@@ -361,8 +361,10 @@ def test_action_history_policy_round_trips_through_a_file(kind, tmp_path):
         and again.architecture()["observations"] == 4
     )
     simulator = PROBLEMS["finite"][0]
-    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
-    np.testing.assert_array_equal(roll_in(simulator, RollInPolicy(None, again.actor()), own).actions, found.actions)
+    episode_seeds = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    np.testing.assert_array_equal(
+        roll_in(simulator, RollInPolicy(None, again.actor()), episode_seeds).actions, found.actions
+    )
 
 
 def test_policy_architecture_omits_observe_actions_when_unused():

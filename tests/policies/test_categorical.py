@@ -1,4 +1,4 @@
-"""The softmax policy: its start, its sampling, its copies."""
+"""The softmax policy: its initialization, sampling and copies."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SOFTMAX_012 = np.array([0.09003057, 0.24472847, 0.66524096])
 
 
 def make_constant_policy(logits):
-    """The same logits whatever is observed."""
+    """Return a policy with these logits for every observation."""
     policy = FeedForwardPolicy(1, CategoricalHead(len(logits)), hidden=())
     with torch.no_grad():
         policy.network[0].weight.zero_()
@@ -39,7 +39,7 @@ def test_feed_forward_actor_matches_hand_computed_relu_network():
 
 
 def test_categorical_actor_gumbel_samples_match_the_softmax():
-    """χ² with 2 degrees of freedom is above 13.82 once in a thousand."""
+    """χ² with 2 degrees of freedom exceeds 13.82 with probability 1/1000."""
     actor = make_constant_policy([0.0, 1.0, 2.0]).actor()
     n = 100_000
     noise = actor.noise([make_generator(7)], n)[0]
@@ -50,7 +50,7 @@ def test_categorical_actor_gumbel_samples_match_the_softmax():
 
 
 def test_categorical_policy_predict_samples_match_the_softmax():
-    """Unseeded, so the bound is wide: χ² with 2 degrees of freedom is above 50 once in 10¹⁰."""
+    """Unseeded, so the bound is wide: χ² with 2 degrees of freedom exceeds 50 with probability 10⁻¹⁰."""
     actions, _ = make_constant_policy([0.0, 1.0, 2.0]).predict(np.zeros((20_000, 1), np.float32))
     expected = SOFTMAX_012 * 20_000
     assert ((np.bincount(actions, minlength=3) - expected) ** 2 / expected).sum() < 50
@@ -83,7 +83,7 @@ def test_feed_forward_policy_starts_close_to_uniform():
 
 @pytest.mark.parametrize(("inputs", "hidden"), [(1, ()), (1, (16,)), (4, (1,)), (4, (16,))])
 def test_feed_forward_actor_shares_no_memory_with_its_policy(inputs, hidden):
-    """A matrix with one row or column is contiguous either way round: transposing it makes no copy."""
+    """A matrix with one row or column is contiguous in both orders: transposing it makes no copy."""
     policy = FeedForwardPolicy(inputs, CategoricalHead(3), hidden)
     network = policy.actor().network
     for copied in (*network.weights, *network.biases):
@@ -92,5 +92,5 @@ def test_feed_forward_actor_shares_no_memory_with_its_policy(inputs, hidden):
 
 
 def test_feed_forward_policy_of_the_paper_has_114_parameters():
-    """4 · 16 + 16 + 16 · 2 + 2."""
+    """Counts 4 · 16 + 16 + 16 · 2 + 2."""
     assert sum(parameter.numel() for parameter in FeedForwardPolicy(4, CategoricalHead(2), (16,)).parameters()) == 114

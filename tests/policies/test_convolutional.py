@@ -47,7 +47,7 @@ def test_convolutional_actor_matches_its_network(shape: tuple[int, ...]) -> None
 
 
 def test_numpy_convolution_matches_hand_computed_patches() -> None:
-    """Each place of the output from its own patch, with zeros beyond the edges."""
+    """Each position of the output from its own patch, with zeros beyond the edges."""
     layer = torch.nn.Conv2d(2, 3, 5, 2, padding=2)
     picture = sample_images((9, 12, 2), 1) / 255
     weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()  # type: ignore[union-attr]
@@ -79,8 +79,8 @@ def test_convolutional_policy_scores_match_autograd_per_trajectory() -> None:
     for k in range(3):
         policy.zero_grad()
         (policy.distribution(seen[k : k + 1], mask[k : k + 1]).log_prob(actions[k]) * mask[k]).sum().backward()
-        own = torch.cat([w.grad.flatten() for w in policy.parameters()])  # type: ignore[union-attr]
-        torch.testing.assert_close(scores[k], own, rtol=1e-4, atol=1e-5)
+        expected = torch.cat([w.grad.flatten() for w in policy.parameters()])  # type: ignore[union-attr]
+        torch.testing.assert_close(scores[k], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_convolutional_policy_starts_near_uniform_and_repeatable_by_seed() -> None:

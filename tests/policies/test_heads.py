@@ -22,12 +22,12 @@ def make_gaussian_head(log_deviations):
 
 
 def distribution_from_outputs(head, outputs, legal=None):
-    """The distribution over network outputs."""
+    """Return the distribution given by network outputs."""
     return head.distribution(head.complete(torch.tensor(outputs)), None if legal is None else torch.tensor(legal))
 
 
 class FixedGenerator:
-    """A generator that gives the numbers it was given."""
+    """Generator that returns given numbers."""
 
     def __init__(self, *numbers):
         self.numbers = numbers
@@ -48,7 +48,7 @@ def test_gaussian_head_density_matches_hand_computed_value():
 
 
 def test_gaussian_head_with_action_scale_is_in_the_units_of_its_actions():
-    """Outputs (1, −2), centre (100, 0), unit (50, 0.01), σ = (1/2, 3): N(150, 25²) and N(−0.02, 0.03²)."""
+    """Outputs (1, −2), center (100, 0), unit (50, 0.01), σ = (1/2, 3): N(150, 25²) and N(−0.02, 0.03²)."""
     head = make_gaussian_head([log(0.5), log(3.0)])
     head.init_action_scale(np.array([100.0, 0.0], np.float32), np.array([50.0, 0.01], np.float32))
     one = distribution_from_outputs(head, [[[1.0, -2.0]]])
@@ -71,7 +71,7 @@ def test_gaussian_head_gradient_matches_hand_computed_value():
 
 
 def test_gaussian_head_kl_matches_hand_computed_value():
-    """KL(N(0, 1) ‖ N(1, 4)) = ln 2 + (1 + 1)/8 − ½ in one dimension, none in the other: a sum over dimensions."""
+    """KL(N(0, 1) ‖ N(1, 4)) = ln 2 + (1 + 1)/8 − ½ in one dimension, 0 in the other: a sum over dimensions."""
     one = distribution_from_outputs(make_gaussian_head([0.0, 0.3]), [[[0.0, 5.0]]])
     other = distribution_from_outputs(make_gaussian_head([log(2.0), 0.3]), [[[1.0, 5.0]]])
     assert kl_divergence(one, other).tolist() == [[pytest.approx(log(2.0) - 0.25, abs=1e-6)]]
@@ -102,7 +102,7 @@ def test_gaussian_sampler_scales_noise_per_dimension_and_0_gives_the_mean():
     sampler = make_gaussian_head([log(0.5), log(3.0)]).sampler()
     means = np.array([[1.0, -2.0], [0.0, 7.0]], np.float32)
     np.testing.assert_array_equal(sampler.choose(means, 0.0, None), means)
-    np.testing.assert_array_equal(sampler.choose(means, np.zeros((2, 1), np.float32), None), means)  # as roll_in has it
+    np.testing.assert_array_equal(sampler.choose(means, np.zeros((2, 1), np.float32), None), means)  # as in roll_in
     np.testing.assert_allclose(sampler.choose(means, np.array([[2.0, -1.0]] * 2), None), [[2.0, -5.0], [1.0, 4.0]])
 
 
@@ -188,7 +188,7 @@ def test_categorical_head_kl_with_an_illegal_action_matches_hand_computation():
 
 
 def test_categorical_sampler_matches_the_softmax_over_legal_actions():
-    """Two masks side by side, 50,000 draws each: χ² with 2 degrees of freedom is above 13.82 once in a thousand."""
+    """Two masks, 50,000 samples each: χ² with 2 degrees of freedom exceeds 13.82 with probability 1/1000."""
     sampler = CategoricalHead(4).sampler()
     n = 50_000
     logits = np.tile(np.log(np.array([1.0, 2.0, 3.0, 4.0], np.float32)), (2 * n, 1))
@@ -210,7 +210,7 @@ def test_categorical_sampler_mode_is_the_best_legal_action():
 
 @pytest.mark.parametrize("only", [0, 1, 2])
 def test_categorical_sampler_takes_the_only_legal_action_at_a_zero_draw(only):
-    """One float32 draw in 2²⁴ is 0, and its Gumbel noise −∞: less than that of any illegal action, yet it must win."""
+    """One float32 sample in 2²⁴ is 0, with Gumbel noise −∞, below that of illegal actions; a legal action must win."""
     sampler = CategoricalHead(3).sampler()
     noise = sampler.noise([FixedGenerator(*[0.0 if a == only else 0.5 for a in range(3)])], 4)[0]
     legal = np.tile(np.arange(3) == only, (4, 1))
@@ -226,7 +226,7 @@ def test_categorical_sampler_never_takes_an_illegal_action_at_a_draw_near_1():
 
 
 def test_gaussian_policy_predict_clips_actions_and_its_actor_does_not():
-    """As Stable-Baselines3 does: the environment is given what it allows, the likelihood is of what was drawn."""
+    """As in Stable-Baselines3: the environment gets clipped actions, the likelihood is of the sampled ones."""
     policy = FeedForwardPolicy(2, GaussianHead(3, 3.0, low=np.array([-1.0, -2.0, -0.5]), high=0.5))
     seen = np.zeros((500, 2), np.float32)
     actions, _ = policy.predict(seen)

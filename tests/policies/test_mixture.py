@@ -1,4 +1,4 @@
-"""A mixture of policies: its probabilities by hand, what acts is what is measured, and it grows and is saved."""
+"""Mixture of policies: probabilities by hand, actor and distribution agree, members can be added and saved."""
 
 from copy import deepcopy
 
@@ -19,7 +19,7 @@ SHARES = np.array([0.5, 0.3, 0.2])
 
 
 def make_mixture_of_three(seed=0):
-    """(a mixture of three tables, their probabilities [3, S, A])."""
+    """Return (a mixture of three tables, their probabilities [3, S, A])."""
     policy = MixturePolicy(linear_policy(seed).float(), CategoricalHead(3))
     tables = []
     for shares in ([1.0], [0.5, 0.5], SHARES):
@@ -36,15 +36,15 @@ def test_mixture_policy_distribution_matches_hand_computed_mixture():
 
 
 def test_mixture_policy_actor_draws_a_member_at_each_step():
-    """8,000 roll-ins of the tiny MDP visit each s at each t as the mixture of the tables does, and not as one."""
+    """8,000 roll-ins of the tiny MDP visit each s at each t as the mixture of the tables does, not as one table."""
     policy, tables = make_mixture_of_three()
     n = 8000
-    found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, n))
+    visits = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, n))
     d = state_distributions(np.einsum("j,jsa->sa", SHARES, tables))
-    shares = (found.observations * found.mask[..., None]).mean(axis=0)
+    shares = (visits.observations * visits.mask[..., None]).mean(axis=0)
     assert (np.abs(shares - d) < 4.5 * np.sqrt(d * (1 - d) / n)).all()
     drawn_once = np.einsum("j,jts->ts", SHARES, [state_distributions(table) for table in tables])
-    assert (np.abs(drawn_once - d) > 9 * np.sqrt(d * (1 - d) / n)).any()  # it would be seen
+    assert (np.abs(drawn_once - d) > 9 * np.sqrt(d * (1 - d) / n)).any()  # the two differ measurably
 
 
 def test_mixture_policy_members_keep_separate_memories():

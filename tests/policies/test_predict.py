@@ -1,4 +1,4 @@
-"""Stable-Baselines3 evaluates our policies as they are, and finds the returns that we find."""
+"""Stable-Baselines3 evaluates our policies directly, and its returns equal ours."""
 
 import gymnasium
 import numpy as np
@@ -34,7 +34,7 @@ class LinkPositions(gymnasium.ObservationWrapper):
 
 
 class Seeded(gymnasium.Wrapper):
-    """Episode j of environment i starts with seed i + 3j, whatever resets it."""
+    """Wrapper in which episode j of environment i starts with seed i + 3j."""
 
     def __init__(self, env, first):
         super().__init__(env)
@@ -55,7 +55,7 @@ def make_environments(wrapper):
 
 
 def make_swing_up_policy(cell):
-    """A memory of two units, made by hand: how sin θ₁ is now, and how it was. The torque is against its motion.
+    """Return a policy whose memory has the last and an earlier sin θ₁, and whose torque opposes the motion.
 
     The first unit forgets at once, the second keeps about a quarter; their difference has the sign of the motion.
     """
@@ -71,7 +71,7 @@ def make_swing_up_policy(cell):
 
 
 def make_velocity_policy():
-    """The torque is in the direction of the second joint's motion: a policy that sees velocities needs no memory."""
+    """Return a memoryless policy with the torque in the direction of the second joint's motion."""
     policy = FeedForwardPolicy(6, CategoricalHead(3), hidden=())
     with torch.no_grad():
         policy.network[0].weight.zero_()
@@ -88,7 +88,7 @@ every_case = pytest.mark.parametrize(("make", "wrapper", "simulator"), CASES.val
 
 
 def evaluate_with_sb3(policy, wrapper, **more):
-    """The returns of the episodes in the order of their seeds, and their lengths."""
+    """Return the returns of the episodes in the order of their seeds, and their lengths."""
     envs = make_environments(wrapper)
     ended = []
 
@@ -110,12 +110,12 @@ def test_sb3_evaluate_policy_matches_evaluate_returns_exactly(make, wrapper, sim
     ours, _ = evaluate_returns(policy, simulator, np.arange(EPISODES, dtype=np.uint64), deterministic=True)
     theirs, lengths = evaluate_with_sb3(policy, wrapper, deterministic=True)
     np.testing.assert_array_equal(theirs, ours)
-    assert len(set(lengths)) >= 6 and lengths.max() < H  # all swing up, and at different times
+    assert len(set(lengths)) >= 6 and lengths.max() < H  # all swing up, at different times
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_recurrent_predict_clears_the_memory_only_at_episode_starts(cell):
-    """Carried over from the episode before, or cleared at every step, the memory gives other returns."""
+    """A memory that is never cleared, or cleared at every step, gives other returns."""
     policy = make_swing_up_policy(cell)
     right, _ = evaluate_with_sb3(policy, LinkPositions, deterministic=True)
 
@@ -132,11 +132,13 @@ def test_recurrent_predict_clears_the_memory_only_at_episode_starts(cell):
         found, _ = evaluate_with_sb3(wrong, LinkPositions, deterministic=True)
         assert (found != right).any()
         if not wrong.fresh:
-            np.testing.assert_array_equal(found[:ENVIRONMENTS], right[:ENVIRONMENTS])  # the first have no predecessors
+            np.testing.assert_array_equal(
+                found[:ENVIRONMENTS], right[:ENVIRONMENTS]
+            )  # the first episodes have no predecessors
 
 
 def test_sb3_evaluate_policy_agrees_within_error_when_actions_are_sampled():
-    """Theirs draws with no seed of ours, so the bound is wide: the difference of the means within 6 standard errors."""
+    """SB3's draws are not seeded by us, so the bound is 6 standard errors of the difference."""
     policy = make_velocity_policy()
     with torch.no_grad():
         policy.network[0].weight.mul_(3.0)
@@ -159,7 +161,7 @@ def test_sb3_evaluate_policy_supports_an_unvectorized_environment(cell):
 
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_sb3_evaluate_policy_supports_continuous_actions(deterministic):
-    """A Gaussian LSTM on Pendulum-v1: it is given 3 observations, and gives actions of shape [n, 1]."""
+    """A Gaussian LSTM on Pendulum-v1 reads 3 observations and returns actions of shape [n, 1]."""
     policy = RecurrentPolicy(3, GaussianHead(1), 4)
     envs = vec_env.DummyVecEnv(
         [lambda: monitor.Monitor(gymnasium.make("Pendulum-v1", max_episode_steps=20)) for _ in range(2)]

@@ -44,7 +44,7 @@ def make_recurrent_policy(cell, head, hidden=HIDDEN, seed=0, scale=0.7):
 
 
 def textbook_outputs(policy, observations):
-    """The read-out [K, T, A] of a recurrent policy in float64, gate by gate from the definition."""
+    """Return the outputs [K, T, A] of a recurrent policy in float64, gate by gate from the definition."""
     w, u, b, c = (p.detach().double().numpy() for p in policy.recurrent.parameters())
     v, d = (p.detach().double().numpy() for p in policy.readout.parameters())
     n = policy.recurrent.hidden_size
@@ -73,7 +73,7 @@ def textbook_outputs(policy, observations):
 
 
 def make_one_unit_layer(cell):
-    """A cell of one unit, W, U, b, c such that its gates are simple numbers: σ(ln 3) = 3/4, tanh(ln 3) = 4/5, ….
+    """Return a cell of one unit whose W, U, b, c give simple gates: σ(ln 3) = 3/4, tanh(ln 3) = 4/5, ….
 
     Inputs 1 and then 0. LSTM: i = 3/4, f = 9/10, g = 4/5, o = 1/4, so c₁ = 0.6 and h₁ = tanh(0.6)/4; then i = 1/4,
     f = 9/10, g = −1/2, o = 3/4, so c₂ = 0.54 − 0.125 = 0.415 and h₂ = 3 tanh(0.415)/4.
@@ -86,7 +86,7 @@ def make_one_unit_layer(cell):
         w = [ln3 - 0.5, 2 * ln3, ln3, -ln3 + 0.25]
         b = [0.5, 0, 0.3, -0.25]
         c = [0.0, 0, -0.3, 0]
-        # at the second step x = 0, so that b + c must be made up for
+        # compensates b + c at the second step, where x = 0
         u = [(-ln3 - 0.5) / h1, 2 * ln3 / h1, -ln3 / 2 / h1, (ln3 + 0.25) / h1]
         states = [(h1, 0.6), (0.75 * 0.3927098596, 0.415)]
     else:
@@ -125,7 +125,7 @@ def test_torch_recurrent_cell_matches_hand_computed_states(cell):
 
 @both_cells
 def test_recurrent_policy_matches_hand_computed_density(cell):
-    """The read-out is 2 h + 1, the deviation e⁰ = 1: density of N(2 h + 1, 1) at 2 h + 2 is exp(−1/2)/√(2π)."""
+    """The output is 2 h + 1, the deviation e⁰ = 1: density of N(2 h + 1, 1) at 2 h + 2 is exp(−1/2)/√(2π)."""
     layer, inputs, states = make_one_unit_layer(cell)
     policy = RecurrentPolicy(1, GaussianHead(1, log_deviation=0.0), hidden=1, cell=cell)
     policy.recurrent = layer
@@ -141,7 +141,7 @@ def test_recurrent_policy_matches_hand_computed_density(cell):
 @both_cells
 @pytest.mark.parametrize("hidden", [1, 4, 32])
 def test_recurrent_cells_match_torch_layers(cell, hidden):
-    """Unrolled by hand over 30 steps, in torch and in NumPy, they give the hidden states of torch's own layer."""
+    """Both cells, stepped 30 times, give the hidden states of torch's layer."""
     policy = make_recurrent_policy(cell, CategoricalHead(ACTIONS), hidden, scale=0.4)
     x = torch.randn(5, 30, INPUTS, generator=torch.Generator().manual_seed(1))
     w, u, b, c = (p.detach() for p in policy.recurrent.parameters())
@@ -170,11 +170,11 @@ def test_recurrent_policy_sequence_matches_textbook_equations(cell):
 
 
 def test_recurrent_policy_of_the_paper_has_4963_parameters():
-    """4 · 32 · (4 + 32 + 1 + 1) in the gates (torch keeps two biases), 32 · 3 + 3 in the read-out."""
+    """Counts 4 · 32 · (4 + 32 + 1 + 1) in the gates (torch has two biases), 32 · 3 + 3 in the output layer."""
     assert sum(p.numel() for p in RecurrentPolicy(4, CategoricalHead(3)).parameters()) == 4963
 
 
-# The scores, for every policy that there is: trajectory by trajectory against plain autograd.
+# Scores of every policy: trajectory by trajectory against plain autograd.
 
 
 POLICIES = {
@@ -188,7 +188,7 @@ every_policy = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 
 
 def make_trajectories(head, t=12, restricted=False, alpha=0.0, dtype=np.float32):
-    """Episodes of different lengths; some of their steps by the expert, some of the actions illegal."""
+    """Return episodes of different lengths, with some expert steps and some illegal actions."""
     trajectories = with_expert_steps(random_trajectories(k=8, t=t, seed=2, dtype=dtype), alpha)
     assert len(set(trajectories.mask.sum(axis=1))) > 3
     if restricted:
@@ -197,7 +197,7 @@ def make_trajectories(head, t=12, restricted=False, alpha=0.0, dtype=np.float32)
 
 
 def scores_one_by_one(policy, trajectories):
-    """[K, d]: Σ_t ∇ log π(a_t|s_t) over the learner's steps, each trajectory alone, no longer than it was, in float64.
+    """Return Σ_t ∇ log π(a_t|s_t) over learner steps, [K, d], for each trajectory alone and unpadded, in float64.
 
     The densities are written out: a softmax over the legal actions, or the normal density.
     """
@@ -223,7 +223,7 @@ def scores_one_by_one(policy, trajectories):
                 deviation = distribution.stddev[0, t]
                 normal = ((torch.from_numpy(action).double() - mean) / deviation).square() / 2 + deviation.log()
                 total = total - normal.sum()
-        if isinstance(total, float):  # the expert took all of its steps
+        if isinstance(total, float):  # the expert took all steps
             rows.append(torch.zeros(sum(p.numel() for p in policy.parameters()), dtype=torch.float64))
         else:
             gradients = torch.autograd.grad(total, list(policy.parameters()))
@@ -232,7 +232,7 @@ def scores_one_by_one(policy, trajectories):
 
 
 def assert_same_rows(found, expected, relative=1e-5):
-    """Row by row, relative to the row's largest entry."""
+    """Compare row by row, relative to the row's largest entry."""
     assert found.shape == expected.shape
     error = (found.double() - expected).abs().amax(dim=1)
     assert (error <= relative * expected.abs().amax(dim=1)).all(), error / expected.abs().amax(dim=1)
@@ -294,11 +294,11 @@ def test_trajectory_score_columns_follow_parameters_to_vector(make, head):
     """Moving θ as one vector by ε v changes log ρ(τ_i) by ε times row i on v; v differs in every place."""
     policy = randomise(make(HEADS[head]()), seed=3)
     trajectories = make_trajectories(head)
-    observations, actions, mask, own = (
+    observations, actions, mask, by_learner = (
         torch.from_numpy(x)
         for x in (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
     )
-    rows = policy.compute_scores(observations, actions, mask, own).double()
+    rows = policy.compute_scores(observations, actions, mask, by_learner).double()
     policy = policy.double()
     observations = observations.double()
     actions = actions.double() if head == "Gaussian" else actions
@@ -308,7 +308,7 @@ def test_trajectory_score_columns_follow_parameters_to_vector(make, head):
     def log_likelihoods(at):
         vector_to_parameters(at, policy.parameters())
         with torch.no_grad():
-            return (policy.distribution(observations, mask).log_prob(actions) * own).sum(1)
+            return (policy.distribution(observations, mask).log_prob(actions) * by_learner).sum(1)
 
     differences = (log_likelihoods(theta + 1e-5 * v) - log_likelihoods(theta - 1e-5 * v)) / 2e-5
     assert rows.shape == (8, len(theta))
@@ -333,7 +333,7 @@ RESTRICTED = with_legal(TRAJECTORIES)
 
 
 def probabilities_from(policy, trajectories):
-    """[K, T, A] by the textbook's recurrence and a softmax over the legal actions."""
+    """Return [K, T, A] by the textbook's recurrence and a softmax over the legal actions."""
     logits = textbook_outputs(policy, trajectories.observations)
     if trajectories.action_mask.size:
         logits = np.where(trajectories.action_mask | ~trajectories.mask[..., None], logits, -np.inf)
@@ -350,8 +350,8 @@ def importance_weighted(pi, pi_n, costs, trajectories):
 
 
 def log_loss(pi, pi_n, costs, trajectories):
-    allowed = trajectories.action_mask if trajectories.action_mask.size else np.ones(costs.shape, bool)
-    cheapest = np.where(allowed | ~trajectories.mask[..., None], costs, np.inf).argmin(axis=2)[..., None]
+    legal = trajectories.action_mask if trajectories.action_mask.size else np.ones(costs.shape, bool)
+    cheapest = np.where(legal | ~trajectories.mask[..., None], costs, np.inf).argmin(axis=2)[..., None]
     return -np.log(np.take_along_axis(pi, cheapest, axis=2)[..., 0])
 
 
@@ -366,7 +366,7 @@ LOSSES = {
 @pytest.mark.parametrize("trajectories", [TRAJECTORIES, RESTRICTED], ids=["all legal", "some illegal"])
 @pytest.mark.parametrize(("loss", "oracle", "formula"), LOSSES.values(), ids=LOSSES)
 def test_losses_of_a_recurrent_policy_match_finite_differences(cell, trajectories, loss, oracle, formula):
-    """In float64, of the textbook's recurrence: neither torch's layers nor its autograd have a part in it."""
+    """In float64 by the textbook's recurrence, without torch's layers and autograd."""
     policy = make_recurrent_policy(cell, CategoricalHead(ACTIONS), hidden=2).double()
     costs = oracle(trajectories)
     theta = flat(policy)
@@ -395,7 +395,7 @@ def test_losses_of_a_recurrent_policy_match_finite_differences(cell, trajectorie
     [("categorical", all_actions_loss), ("categorical", taken_action_loss), ("Gaussian", taken_action_loss)],
 )
 def test_loss_gradients_of_a_recurrent_policy_sum_over_single_steps(cell, head, loss):
-    """Each step's own term by autograd, its trajectory cut off right after it; summed, that is the batch's gradient."""
+    """Each step's term by autograd on the trajectory up to that step; their sum is the batch's gradient."""
     policy = make_recurrent_policy(cell, HEADS[head]()).double()
     trajectories = with_vectors(TRAJECTORIES) if head == "Gaussian" else TRAJECTORIES
     costs = random_costs(trajectories, actions=ACTIONS if loss is all_actions_loss else None)

@@ -1,4 +1,4 @@
-"""Policies as files: what comes back is the same policy, and what is no such file is refused in a sentence."""
+"""Policies as files: the loaded policy equals the saved one, and invalid files are refused in one sentence."""
 
 import json
 import subprocess
@@ -55,7 +55,7 @@ POLICIES = {
 
 @pytest.fixture
 def policy_file(tmp_path: Path) -> Path:
-    """The intact file of a policy."""
+    """Return the path of a valid policy file."""
     POLICIES["mlp"]().save(tmp_path / "p.safetensors")
     return tmp_path / "p.safetensors"
 
@@ -107,13 +107,13 @@ def test_load_policy_result_can_be_trained_and_saved_again(policy_file, tmp_path
     )
     assert digest_tensors(load_policy(policy_file).state_dict()) != digest_tensors(
         loaded.state_dict()
-    )  # the first file is as it was
+    )  # the first file is unchanged
 
 
 def test_load_policy_with_a_space_adapter_acts_in_the_environments_form(tmp_path):
-    shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
+    space = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
     space_adapter = SpaceAdapter(
-        shown, MultiDiscrete([2, 3]), (0, 1, 4), np.array([0.5, 0, 0], np.float32), np.array([2, 1, 1], np.float32)
+        space, MultiDiscrete([2, 3]), (0, 1, 4), np.array([0.5, 0, 0], np.float32), np.array([2, 1, 1], np.float32)
     )
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(6)), 1, 1.0)
     policy.space_adapter = space_adapter
@@ -168,10 +168,10 @@ def test_policy_save_and_load_refuse_a_space_adapter_that_does_not_fit(space_ada
 
 def test_policy_save_refuses_user_defined_classes(tmp_path):
     class Mine(FeedForwardPolicy):
-        """It does something else."""
+        """Subclass of a builtin class."""
 
     class Head(CategoricalHead):
-        """So does it."""
+        """Another subclass of a builtin class."""
 
     for policy in (Mine(SIZE, CategoricalHead(A)), FeedForwardPolicy(SIZE, Head(A))):
         with pytest.raises(UsageError, match="of a class of your own"):
@@ -253,9 +253,9 @@ def test_load_policy_refuses_mixture_shares_that_do_not_fit_its_members(tmp_path
 
 def test_load_policy_refuses_a_file_with_any_changed_bit(policy_file):
     whole = policy_file.read_bytes()
-    for place in np.random.default_rng(0).integers(len(whole), size=60):
+    for position in np.random.default_rng(0).integers(len(whole), size=60):
         broken = bytearray(whole)
-        broken[place] ^= 1 << int(place % 8)
+        broken[position] ^= 1 << int(position % 8)
         policy_file.write_bytes(broken)
         load_error_message(policy_file)
     for length in (0, 7, 100, len(whole) - 1):
@@ -297,11 +297,11 @@ def test_load_policy_imports_no_training_code(policy_file):
         "cli",
     }
     assert not set(modules) & training and "policies" in modules
-    assert took < 10  # seconds; 0.5 on a quiet machine
+    assert took < 10  # seconds; 0.5 without other load
 
 
 def test_load_policy_reads_gaussian_files_without_an_action_scale(tmp_path: Path) -> None:
-    """Its file has neither centre nor unit."""
+    """Such a file has neither center nor unit."""
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
     policy.save(tmp_path / "p.safetensors")
     weights, facts = storage.load_checksummed(tmp_path / "p.safetensors")

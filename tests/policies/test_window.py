@@ -10,7 +10,7 @@ from helpers.tiny_mdp import randomise
 
 
 def test_window_policy_matches_hand_computed_means():
-    """Two numbers observed, a window of 3, mean = the digits that stand in it: six places, the oldest in front."""
+    """Two observed numbers, a window of 3, mean = the digits in it: six positions, the oldest first."""
     policy = WindowPolicy(2, GaussianHead(1), hidden=(), width=3)
     with torch.no_grad():
         policy.inner.network[0].weight.copy_(10.0 ** torch.arange(5, -1, -1))

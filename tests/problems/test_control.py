@@ -1,4 +1,4 @@
-"""Control: what the expert earns beside a policy."""
+"""Control problems evaluate the expert together with a policy."""
 
 from dataclasses import replace
 
@@ -18,17 +18,17 @@ from aggrevated.validation import evaluate_mean_return, evaluate_returns
 
 @pytest.fixture
 def evaluated_experts(monkeypatch):
-    """The names of the experts that were evaluated, in a process where none was yet."""
-    tried = []
+    """Return the names of the experts evaluated from now on, with an empty cache."""
+    evaluated = []
 
     def counted(policy, simulator, *given, **named):
         if hasattr(policy, "act"):
-            tried.append(policy.name)
+            evaluated.append(policy.name)
         return evaluate_returns(policy, simulator, *given, **named)
 
     monkeypatch.setattr(control, "evaluate_returns", counted)
     monkeypatch.setattr(control, "_MEASURED", {})
-    return tried
+    return evaluated
 
 
 def make_problem(**settings):
@@ -39,7 +39,7 @@ POLICY = build_policy(resolve_config("cartpole", horizon=30))
 
 
 def test_control_problem_evaluates_the_expert_once_on_the_same_episodes(evaluated_experts):
-    """By its trials' results and evaluations, each with a problem of its own."""
+    """Trials and evaluations have separate problems and share one evaluation."""
     scores = [
         make_problem().build(3).test(POLICY),
         make_problem().returns(POLICY, 5, 3),
@@ -69,7 +69,7 @@ def test_control_problem_reevaluates_the_expert_when_settings_differ(evaluated_e
 
 
 def test_control_problem_reevaluates_an_expert_with_changed_weights(evaluated_experts, monkeypatch):
-    """Weights tell experts of one name apart."""
+    """Experts of one name are distinguished by their weights."""
     builtin = load_expert("cartpole", CartPole())
     first, *others = builtin.network.weights
     for sign in (1.0, -1.0, 1.0):
@@ -80,9 +80,9 @@ def test_control_problem_reevaluates_an_expert_with_changed_weights(evaluated_ex
 
 
 def test_control_problem_reevaluates_a_user_expert_each_time(evaluated_experts):
-    """What it depends on is unknown."""
-    own = ControlProblem(make=CartPole, make_expert=lambda seen: load_expert("cartpole", seen), horizon=30)
-    assert own.returns(POLICY, 5, 3) == own.returns(POLICY, 5, 3)
+    """The expert's dependencies are unknown."""
+    problem = ControlProblem(make=CartPole, make_expert=lambda seen: load_expert("cartpole", seen), horizon=30)
+    assert problem.returns(POLICY, 5, 3) == problem.returns(POLICY, 5, 3)
     assert len(evaluated_experts) == 2
 
 

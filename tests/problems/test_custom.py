@@ -1,4 +1,4 @@
-"""Custom problems: any environment, any expert, by name or as the objects that they are."""
+"""Custom problems: any environment, any expert, by name or as objects."""
 
 import json
 import subprocess
@@ -32,18 +32,18 @@ def discard(_: str) -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("own") / "run"
-    said: list[str] = []
+    lines: list[str] = []
     made = aggrevated.train(
-        environments.make, expert=environments.lazy, out=folder, say=said.append,
+        environments.make, expert=environments.lazy, out=folder, say=lines.append,
         iterations=12, validation_episodes=20, test_episodes=50, horizon=20,
     )  # fmt: skip
-    assert len(said) <= 5 and "3 numbers, 3 actions" in said[0] and "lazy" in "".join(said)
+    assert len(lines) <= 5 and "3 numbers, 3 actions" in lines[0] and "lazy" in "".join(lines)
     return made
 
 
 def test_custom_problem_run_surpasses_its_expert(run: Run) -> None:
     result = run.result()
-    assert result is not None and result.more["expert_return"] < 3.0  # who waits at every third step
+    assert result is not None and result.more["expert_return"] < 3.0  # which stays at every third step
     assert result.more["test_return"] > result.more["expert_return"] + 0.5
 
 
@@ -61,10 +61,10 @@ def test_custom_problem_config_refers_to_importable_objects_by_name(run: Run) ->
 
 
 def test_run_folder_imports_user_code_only_if_trusted(run: Run) -> None:
-    stranger = Run.open(run.folder)  # its settings can be read
-    assert stranger.config == run.config
+    untrusted = Run.open(run.folder)  # its settings can be read
+    assert untrusted.config == run.config
     with pytest.raises(DataError, match=r"is Python code.*--trust-code"):
-        _ = stranger.config.problem.spaces()
+        _ = untrusted.config.problem.spaces()
     trusted = Run.open(run.folder, trust_code=True)
     assert trusted.config.problem.spaces()[1].n == 3  # type: ignore[attr-defined]
 
@@ -173,20 +173,20 @@ def test_observation_stats_leave_categorical_columns_unscaled() -> None:
 
 
 class Clock(gymnasium.Env[Any, Any]):
-    """Guess the sign of what is added to the seconds since 1970; beside it are a tiny number and a fixed one."""
+    """Environment: guess the sign of a number added to the Unix time; a tiny and a constant number are observed too."""
 
     observation_space = Box(-np.inf, np.inf, (3,), np.float64)
     action_space = Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        return self._seen(), {}
+        return self._observe(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         right = action == (self.number > 0)
-        return self._seen(), float(right), False, False, {}
+        return self._observe(), float(right), False, False, {}
 
-    def _seen(self) -> Any:
+    def _observe(self) -> Any:
         self.number = float(self.np_random.normal())
         return np.array([1.7e9 + self.number, 1e-9 * float(self.np_random.normal()), 7e5])
 
@@ -248,11 +248,11 @@ def test_workers_and_sweeps_find_user_code_in_the_working_directory(
     assert swept.returncode == 0, swept.stderr
 
 
-# ---- actions in units of their own
+# ---- action scales
 
 
 class Valve(gymnasium.Env[Any, Any]):
-    """Bring a pressure to its goal, in one step: what is to be done is in thousands and in thousandths."""
+    """Environment: bring a pressure to its goal in one step, with actions in thousands and in thousandths."""
 
     observation_space = Box(-3.0, 3.0, (2,))
     action_space = Box(np.array([-1e6, -np.inf]), np.array([1e6, np.inf]), dtype=np.float64)
@@ -274,19 +274,19 @@ def open_valve(observation: Any) -> Any:
 
 
 def test_custom_problem_policy_acts_in_the_units_of_its_expert(tmp_path: Path) -> None:
-    """Nothing of a normal deviation of 1 is lost: acting at random costs 1.6 a step, and 20 steps are 32."""
+    """The cost is not that of a normal deviation of 1: random actions cost 1.6 a step, and 20 steps cost 32."""
     run = aggrevated.train(
         Valve, expert=open_valve, out=tmp_path / "run", say=discard,
         iterations=12, validation_episodes=20, test_episodes=50, horizon=20,
     )  # fmt: skip
     result = run.result()
     assert result is not None and result.more["test_return"] > -8.0
-    loaded = run.policy  # without a question to the expert
+    loaded = run.policy  # without queries of the expert
     np.testing.assert_allclose(loaded.head.unit, Valve.units, rtol=0.3)
 
 
 def test_typical_action_stats_follow_the_actions_of_the_expert() -> None:
-    """An expert that always does the same: half of what is allowed is the unit, or its own size."""
+    """If the expert's action is constant, the unit is half of the allowed range, or the action's absolute value."""
     simulator = aggrevated.GymnasiumSimulator(Valve, 20)
     centre, unit = estimate_action_stats(simulator, aggrevated.as_expert(lambda _: np.array([500.0, 30.0]), simulator))
     assert centre.tolist() == [500.0, 30.0] and unit.tolist() == [1e6, 30.0]

@@ -1,4 +1,4 @@
-"""What had been spent when the expert was reached, on courses worked out by hand."""
+"""Steps and queries until the expert's return was reached, on learning curves computed by hand."""
 
 from aggrevated.reports.comparison import find_steps_to_reach, make_reach_row, mean_best_return
 
@@ -28,8 +28,10 @@ def test_mean_best_return_averages_over_the_whole_budget() -> None:
     assert mean_best_return(COURSE, 50.0, before=0.0) == (10 * 1 + 30 * 3 + 10 * 5) / 50
     assert (
         mean_best_return(COURSE, 20.0, before=0.0) == (10 * 1 + 10 * 3) / 20
-    )  # what came after the budget does not count
-    late = COURSE | {"simulator_steps": [4.0, 10.0, 40.0]}  # the policy of a start that took 4 is not there before
+    )  # later steps than the budget do not count
+    late = COURSE | {
+        "simulator_steps": [4.0, 10.0, 40.0]
+    }  # the policy of a start that took 4 steps does not exist before them
     assert mean_best_return(late, 50.0, before=0.5) == (4 * 0.5 + 6 * 1 + 30 * 3 + 10 * 5) / 50
 
 

@@ -1,4 +1,4 @@
-"""What benchmarks/untuned.py compares: seeds that both have, at what both have spent."""
+"""benchmarks/untuned.py compares common seeds at equal numbers of steps."""
 
 from pathlib import Path
 from types import ModuleType

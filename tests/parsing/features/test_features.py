@@ -16,7 +16,7 @@ PAGE = write_page(LINES, 3, 5)
 def test_crop_of_level_stroke_is_centered_bar_with_soft_edges():
     image = draw_crops([(np.array([[0.0, 7.0], [500.0, 7.0]]),)])[0]
     column = np.zeros(SIDE, int)
-    column[18:22] = [64, 255, 255, 64]  # the middle is at 19.5; covered: 1.25 + 0.5 − 1.5 = a quarter, and all
+    column[18:22] = [64, 255, 255, 64]  # the bar's center is at 19.5; coverage 1.25 + 0.5 − 1.5 = a quarter, and full
     assert image.dtype == np.uint8 and (image[:, 6:34] == column[:, None]).all()
     assert (image[:, :2] == 0).all() and (image[:, -2:] == 0).all()
 
@@ -42,7 +42,7 @@ def test_crop_intensity_follows_distance_from_the_path():
                 t = np.clip((grid - a) @ (b - a) / max((b - a) @ (b - a), 1e-12), 0, 1)
                 distance = np.minimum(distance, np.hypot(*np.moveaxis(grid - a - t[..., None] * (b - a), -1, 0)))
         exact = 255 * np.clip(PEN + 0.5 - distance, 0, 1)
-        assert np.abs(exact - image).max() < 16  # the path is dabs half a pixel apart
+        assert np.abs(exact - image).max() < 16  # the path is drawn as dabs half a pixel apart
 
 
 def test_crops_of_a_page_equal_crops_of_single_symbols():
@@ -102,13 +102,13 @@ def test_hog_of_level_edge_has_one_orientation():
 
 
 def test_line_starts_are_found_from_boxes_alone():
-    wrong = 0
+    n_wrong = 0
     for writer in range(60):
         for seed, lines in enumerate([LINES, ["x=3"], ["a-b=-7", "b=a+7"], ["-x=5", "x=-5"]]):
             page = write_page(lines, writer, seed)
             expected = np.concatenate([np.arange(len(line)) == 0 for line in lines])
-            wrong += int((find_line_starts(page.boxes) != expected).sum())
-    assert wrong == 0
+            n_wrong += int((find_line_starts(page.boxes) != expected).sum())
+    assert n_wrong == 0
 
 
 def test_geometry_matches_hand_computed_values_and_is_scale_invariant():

@@ -1,4 +1,4 @@
-"""Where symbols stand in two dimensions."""
+"""Features of the two-dimensional layout of symbols."""
 
 import numpy as np
 
@@ -44,10 +44,10 @@ def test_layout_is_invariant_to_page_scale_and_position():
 
 
 def test_layout_gives_relative_position_of_the_next_symbol():
-    """The exponent from its base: edges, gap and size, in median heights."""
+    """Position of the exponent relative to its base: edges, gap and size, in median heights."""
     unit = 1.0
     first = 8 + BETWEEN * NEIGHBORS.index(1)
     left, top, right, bottom, gap, size = compute_layout(FRACTION)[3, first : first + BETWEEN]
     expected = [1.1 / unit, -0.5, 0.5, -1.0, 0.1, np.log(0.5)]
     np.testing.assert_allclose([left, top, right, bottom, gap, size], expected, atol=1e-6)
-    assert not compute_layout(FRACTION)[4, first : first + BETWEEN].any()  # nothing comes after the last
+    assert not compute_layout(FRACTION)[4, first : first + BETWEEN].any()  # no symbol follows the last

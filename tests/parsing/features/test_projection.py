@@ -1,4 +1,4 @@
-"""Features as a policy reads them: principal components of pictures, standardised geometry."""
+"""Features as policies read them: principal components of crops, standardized geometry."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PAGES = [write_page(["x=3"], 1, 0), write_page(["10(x+2)=a+b", "c×d=e"], 2, 0)]
 
 @pytest.fixture(scope="module")
 def sample():
-    """700 symbols whose pictures have more directions than are kept, each of a variance of its own."""
+    """Return 700 symbols whose crops have more directions than components, each with a different variance."""
     generator = np.random.default_rng(0)
     pixels = generator.normal(size=(700, PIXELS)) * np.linspace(3.0, 0.1, PIXELS) + 0.5
     places = generator.normal(size=(700, len(GEOMETRY))) * np.arange(1, 9) - 2.0
@@ -27,14 +27,14 @@ def sample():
 def test_raw_features_concatenate_hog_and_geometry_of_all_symbols():
     found = extract_raw_features(PAGES)
     assert found.shape == (3 + 16, 584) and found.dtype == np.float32 and len(GEOMETRY) == 8
-    for place, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
-        np.testing.assert_array_equal(found[place, :576], extract_hog_features(draw_crops([strokes]))[0])
+    for row, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
+        np.testing.assert_array_equal(found[row, :576], extract_hog_features(draw_crops([strokes]))[0])
     np.testing.assert_array_equal(found[:3, 576:], extract_geometry_features(PAGES[0].boxes))
     np.testing.assert_array_equal(found[3:, 576:], extract_geometry_features(PAGES[1].boxes))
 
 
 def test_raw_features_of_a_page_do_not_depend_on_other_pages():
-    """By the bit, and with the projection; the pages fill more than one block of symbols, and end within one."""
+    """Bit for bit, also after the projection; the pages fill more than one block of symbols, and end within one."""
     pages = [write_page(["10(x+2)=a+b", "c×d=e"], writer, 0) for writer in range(17)] + [PAGES[0]]
     together = extract_raw_features(pages)
     assert len(together) > 2 * SYMBOLS and len(together) % SYMBOLS
@@ -46,13 +46,13 @@ def test_raw_features_of_a_page_do_not_depend_on_other_pages():
 
 
 def reversed_page_indices(pages):
-    """Where the symbols of the pages stand when the last page comes first."""
+    """Return the indices of the symbols when the last page comes first."""
     first = np.cumsum([0, *(len(page) for page in pages[:0:-1])])[::-1]
     return np.concatenate([start + np.arange(len(page)) for start, page in zip(first, pages, strict=True)])
 
 
 def test_raw_features_rasterize_one_block_of_symbols_at_a_time(monkeypatch):
-    """So that memory and time for a symbol do not grow with the pages."""
+    """Memory and time per symbol do not grow with the number of pages."""
     drawn = []
     monkeypatch.setattr(symbols, "draw_crops", lambda ink: drawn.append(len(ink)) or draw_crops(ink))
     extract_raw_features([PAGES[1]] * 20)
@@ -70,7 +70,7 @@ def test_feature_table_pads_pages_to_equal_length():
 
 
 def test_projection_of_crops_equals_principal_components_by_svd(sample):
-    """Up to a sign each; one scale for all of them, so that their mean variance is 1."""
+    """Each component up to its sign; one scale for all, so that their mean variance is 1."""
     projection = Projection.fit(sample)
     found = projection(sample)
     assert projection.width == found.shape[1] == COMPONENTS + 8
@@ -87,7 +87,7 @@ def test_projection_standardizes_each_geometry_column(sample):
     np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-4)
     np.testing.assert_allclose(found.std(axis=0), 1.0, atol=1e-4)
     places = sample[:, PIXELS:]
-    for k in range(8):  # and is that number, and no other
+    for k in range(8):  # the constant column stays constant
         assert np.corrcoef(found[:, k], places[:, k])[0, 1] == pytest.approx(1.0)
 
 
@@ -121,4 +121,6 @@ def test_parsing_policy_state_has_its_projection_but_not_its_pages(sample, kind)
     other = ParsingPolicy(Projection.blank(), 4, kind, hidden=4, embedding=3, seed=1)
     other.load_state_dict(weights)
     np.testing.assert_array_equal(other.projection(sample[:9]), projection(sample[:9]))
-    assert not any(name.startswith("projection") for name, _ in policy.named_parameters())  # it is not learned
+    assert not any(
+        name.startswith("projection") for name, _ in policy.named_parameters()
+    )  # the projection is not learned

@@ -1,4 +1,4 @@
-"""The kernel machine against scikit-learn's own, its fit, and what is kept of it."""
+"""Kernel policy against scikit-learn's, its fit, and its saved state."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def make_blank_policy(seed=1):
 
 
 def sample_observations(count, seed=0):
-    """A page and nine numbers from −1, none, to 3."""
+    """Return a page and nine numbers from −1, none, to 3."""
     generator = np.random.default_rng(seed)
     return np.concatenate(
         [generator.integers(len(PAGES.lengths), size=(count, 1)), generator.integers(-1, 4, (count, 9))], axis=1
@@ -33,7 +33,7 @@ def sample_observations(count, seed=0):
 
 
 def look_up_features(observations):
-    """The features that they point at, one number after the other: zeros for none, ones for ROOT."""
+    """Return the features at these indices, one after the other: zeros for none, ones for ROOT."""
     features = features_of(PAGES)
     rows = []
     for which, *numbers in observations.astype(int):
@@ -50,7 +50,7 @@ def test_rbf_kernel_matches_hand_computed_values():
 
 
 def test_kernel_policy_decision_values_match_scikit_learn_one_vs_rest():
-    """Its solver stops at 1e-3, so that two of them agree to that; C and γ ("scale") are the same."""
+    """scikit-learn's solver stops at 1e-3, which bounds the agreement; C and γ ("scale") are equal."""
     seen = sample_observations(250)
     fresh = sample_observations(100, seed=1)
     x = look_up_features(seen)
@@ -66,7 +66,7 @@ def test_kernel_policy_decision_values_match_scikit_learn_one_vs_rest():
     assert 0 < len(policy.support) <= 250 and np.ptp(found) > 1
     tighter = make_blank_policy()
     fit(tighter, x, actions, regularisation=0.1)
-    assert np.abs(tighter.machine.predict(fresh) - found).max() > 0.1  # C matters
+    assert np.abs(tighter.machine.predict(fresh) - found).max() > 0.1  # C has an effect
 
 
 def test_kernel_policy_and_actor_are_softmax_of_decision_values():
@@ -82,7 +82,7 @@ def test_kernel_policy_and_actor_are_softmax_of_decision_values():
 
 
 def test_fit_classifies_separable_data_without_errors():
-    """Which action is right is the sign of one feature of the stack's top, and of the buffer's front."""
+    """The best action is the sign of one feature of the stack's top, and of the buffer's front."""
     seen = sample_observations(300)
     x = look_up_features(seen)
     clear = (np.abs(x[:, 0]) > 0.3) & (np.abs(x[:, 3 * WIDTH]) > 0.3)
@@ -102,7 +102,7 @@ def test_fit_to_a_single_label_predicts_it_everywhere():
     assert len(policy.support) == 0
     assert policy.machine.predict(sample_observations(5, 1)).tolist() == [[-1, -1, 1, -1]] * 5
     fit(policy, look_up_features(seen), np.array([0, 3] * 5), regularisation=1.0)
-    assert (policy.machine.predict(seen)[:, 1:3] == -1).all()  # what was never advised
+    assert (policy.machine.predict(seen)[:, 1:3] == -1).all()  # actions that the expert never took
 
 
 def test_new_kernel_policy_has_no_preferences():
@@ -147,23 +147,23 @@ def test_kernel_actor_is_unchanged_by_loading_weights():
 
 
 def test_support_vector_update_fitted_to_expert_parses_training_pages():
-    """Random features tell pages apart: what was learned by heart is parsed nearly without a mistake."""
+    """Random features distinguish the pages: training pages are parsed nearly without errors."""
     policy = make_blank_policy()
     parser = Parser(PAGES, np.arange(len(PAGES.lengths)), in_order=True)
     before = evaluate_micro_uas(policy, parser)
     step = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
     assert step.loss > 0.2 and evaluate_micro_uas(policy, parser) > max(0.95, before)
     again = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
-    assert again.loss < 0.05  # the share of mistakes before the fit
+    assert again.loss < 0.05  # the error rate before the fit
 
 
 def test_support_vector_update_loss_ignores_illegal_preferred_actions():
-    """Of a page of one symbol only Shift and Right may be taken, and Right is right."""
+    """Only Shift and Right are legal on a page of one symbol, and Right is correct."""
     single = Corpus.from_pages([page([0])])
     policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4).with_pages(features_of(single), single.lengths)
     policy.intercepts = torch.tensor([0.0, 0.0, 1.0, 2.0])  # Reduce is preferred, then Right
-    found, advised = demonstrated(single, count=3)
-    assert SupportVectorUpdate()(policy, None, found, advised).loss == 0.0
+    found, expert_costs = demonstrated(single, count=3)
+    assert SupportVectorUpdate()(policy, None, found, expert_costs).loss == 0.0
 
 
 def test_support_vector_update_aggregates_data_up_to_its_limit():

@@ -30,7 +30,7 @@ def test_heads_of_both_appendix_readings_match_the_paper(page):
         ("a=-b", [2, 0, 4, 2]),
         ("2×-3", [2, 0, 4, 2]),
         ("a=b=c", [2, 4, 2, 0, 4]),
-        ("a + b", [2, 0, 2]),  # spaces do not count
+        ("a + b", [2, 0, 2]),  # spaces are ignored
     ],
 )
 def test_heads_follow_each_grammar_rule(line, expected):

@@ -1,4 +1,4 @@
-"""From MathML to heads: known trees, a sentence for everything that has none, and the real data where they are."""
+"""From MathML to heads: known trees, an error for each invalid input, and the real data where available."""
 
 import re
 import tarfile
@@ -19,16 +19,16 @@ ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 
 
 def row(symbols: str) -> str:
-    """MathML as CROHME writes it, nested to the right: each symbol's id is its name and its place."""
+    """Return MathML nested to the right as CROHME's; each symbol's id is its name and its position."""
     nested = ""
-    for place, symbol in reversed(list(enumerate(symbols.split()))):
+    for position, symbol in reversed(list(enumerate(symbols.split()))):
         tag = "mn" if symbol.isdigit() else "mi" if symbol.isalpha() else "mo"
-        nested = f'<mrow><{tag} xml:id="{symbol}.{place}">{symbol}</{tag}>{nested}</mrow>'
+        nested = f'<mrow><{tag} xml:id="{symbol}.{position}">{symbol}</{tag}>{nested}</mrow>'
     return nested
 
 
 def document(math: str, writer: str = "w") -> str:
-    """InkML in which symbol k, in the order of the MathML, is a square of 8 at x = 10 k."""
+    """Return InkML in which symbol k, in the order of the MathML, is a square of 8 at x = 10 k."""
     leaves = re.findall(r'<(\w+) xml:id="([^"]*)">([^<]*)', math)
     traces = groups = ""
     for k, (tag, id, text) in enumerate(leaves):
@@ -50,7 +50,7 @@ def ink_of(tmp_path: Path, math: str) -> Ink:
 
 
 def arcs(tree: Page) -> str:
-    """Each symbol with its head: `x→=`."""
+    """Return each symbol with its head: `x→=`."""
     names = ("ROOT", *tree.symbols)
     return " ".join(f"{symbol}→{names[head]}" for symbol, head in zip(tree.symbols, tree.heads, strict=True))
 
@@ -230,7 +230,7 @@ def test_stack_of_three_lines_gives_the_papers_example(tmp_path: Path) -> None:
     third = whole.boxes[16:]
     assert first[:, 3].max() + 4 <= second[:, 1].min() and second[:, 3].max() + 4 <= third[:, 1].min()
     for part, line in ((first, lines[0]), (second, lines[1]), (third, lines[2])):
-        assert np.ptp(part - line.boxes, axis=0) == pytest.approx(0)  # moved, and not changed
+        assert np.ptp(part - line.boxes, axis=0) == pytest.approx(0)  # moved, not changed
 
 
 def test_compose_uses_each_expression_once_and_keeps_writers_apart(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_pages_of_real_expressions_are_projective(data: Path, part: str, files: 
     assert all(is_projective(one.heads) for one in pages)
     for one, ink in zip(pages, inks, strict=True):
         assert len(one) == len(ink.symbols)
-        if is_core(ink):  # the labels in one line say the same as the MathML
+        if is_core(ink):  # the labels in one line agree with the MathML
             assert one.heads.tolist() == algebra.parse_expression_heads([one.symbols]).tolist()
 
 

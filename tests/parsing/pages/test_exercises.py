@@ -26,11 +26,11 @@ def test_random_set_is_deterministic_per_seed():
 
 
 def value(expression, unknowns):
-    """The number that an expression of the generator means: its juxtapositions written out for Python."""
+    """Return the value of a generated expression, with its implicit multiplications written out for Python."""
     python = ""
     for before, symbol in zip(" " + expression, expression, strict=False):
-        beside = (before.isalnum() or before == ")") and (symbol.isalpha() or symbol == "(")
-        python += ("*" if beside else "") + {"×": "*"}.get(symbol, symbol)
+        is_product = (before.isalnum() or before == ")") and (symbol.isalpha() or symbol == "(")
+        python += ("*" if is_product else "") + {"×": "*"}.get(symbol, symbol)
     return eval(python, {}, unknowns)
 
 
@@ -38,7 +38,7 @@ def value(expression, unknowns):
     "exercise", [e for e in EXERCISES if e.__name__ not in ("sample_letters_only", "sample_given_value")]
 )
 def test_random_set_lines_are_mathematically_consistent(exercise):
-    """The numbers that the last lines state (x=3) make every line true, but for the second root of a product."""
+    """The solutions in the last lines (x=3) satisfy every line, except the second root of a product."""
     generator = np.random.default_rng(3)
     for _ in range(50):
         lines = exercise(generator)

@@ -48,7 +48,7 @@ def test_write_page_boxes_follow_reading_order_without_overlap(writer):
     for line in LINES:
         boxes = page.boxes[start : start + len(line)]
         start += len(line)
-        assert (boxes[1:, 0] > boxes[:-1, 2]).all()  # each begins to the right of where the last one ended
+        assert (boxes[1:, 0] > boxes[:-1, 2]).all()  # each symbol begins to the right of the end of the previous one
         assert (boxes >= 0).all()
         assert np.median(boxes[:, 1]) > above
         above = np.median(boxes[:, 3])
@@ -98,7 +98,7 @@ def test_generated_is_bit_identical_per_seed(disjoint):
 
 
 def digest(pages):
-    """Of all that is on the pages, in thousandths of a pixel: the last bits belong to the machine."""
+    """Return the digest of all pages in thousandths of a pixel, since the last bits depend on the machine."""
     sha = sha256()
     for page in pages:
         sha.update(repr((page.name, page.writer, page.symbols, page.heads.tolist())).encode())

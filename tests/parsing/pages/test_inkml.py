@@ -1,4 +1,4 @@
-"""InkML is read exactly, or refused with one sentence, whatever the bytes are.
+"""InkML is read exactly, or refused with one sentence, for any bytes.
 
 `AGGREVATED_MUTATIONS=20000 python -m pytest -n 0 -s tests/parsing/pages/test_inkml.py` is the long form.
 """
@@ -106,7 +106,7 @@ def test_read_inkml_supports_encoding(tmp_path: Path, encoding: str) -> None:
 
 
 GROUP_D = '<traceGroup xml:id="D">'
-SENTENCES = [  # what is replaced, by what, and the sentence
+SENTENCES = [  # (old text, new text, sentence)
     ("</ink>", "", r"it is not well-formed XML \(no element found: line 30, column 0\); restore the file"),
     ("<ink ", "<!DOCTYPE ink><ink ", r"document type or entities .* are refused; remove them"),
     ("utf-8", "shift_jis", r"it is encoded in shift_jis; save it as UTF-8"),
@@ -120,7 +120,7 @@ SENTENCES = [  # what is replaced, by what, and the sentence
     ("99 99", "inf 99", r"<trace id=5> holds inf, which is not a finite"),
     ("99 99", "1_0 99", r"<trace id=5> holds 1_0, which is not a finite"),
     ("99 99", "٣ 99", r"<trace id=5> holds ٣, which is not a finite"),
-    ("99 99", "'3 99", r"<trace id=5> holds '3, which is not a finite"),  # InkML's differences
+    ("99 99", "'3 99", r"<trace id=5> holds '3, which is not a finite"),  # mathematical differences of InkML
     ("99 99", "9" * 99 + " 1", r"<trace id=5> holds 9{37}\.\.\., which is not a finite"),
     ("99 99", "1e999 99", r"<trace id=5> has a number that is not finite or beyond ±10,000,000; scale the ink"),
     ("99 99", "99 -10000001", r"<trace id=5> has a number that is not finite or beyond"),
@@ -194,74 +194,72 @@ def split_pieces(data: bytes, pattern: bytes) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(pattern, data)] or [(0, 0)]
 
 
-def flip_bits(data: bytes, chance: random.Random) -> bytes:
+def flip_bits(data: bytes, rng: random.Random) -> bytes:
     damaged = bytearray(data)
-    for _ in range(chance.choice([1, 1, 2, 8, 64])):
-        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    for _ in range(rng.choice([1, 1, 2, 8, 64])):
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
     return bytes(damaged)
 
 
-def truncate(data: bytes, chance: random.Random) -> bytes:
-    start, end = sorted(chance.choices(range(len(data)), k=2))
-    return chance.choice([data[:end], data[start:], data[:start] + data[end:]])
+def truncate(data: bytes, rng: random.Random) -> bytes:
+    start, end = sorted(rng.choices(range(len(data)), k=2))
+    return rng.choice([data[:end], data[start:], data[:start] + data[end:]])
 
 
-def repeat_element(data: bytes, chance: random.Random) -> bytes:
-    """A whole element or any stretch of tags, once more or a thousand times, there or elsewhere."""
+def repeat_element(data: bytes, rng: random.Random) -> bytes:
+    """Repeat an element or a range of tags once or a thousand times, there or elsewhere."""
     tags = split_pieces(data, rb"<[^>]*>")
     whole = split_pieces(data, rb"<(\w+)\b[^<>]*(/>|>[^<]*</\1>)") + split_pieces(
         data, rb"<traceGroup\b[^>]*>\s*<a.*?</traceGroup>"
     )
-    (start, _), (_, end) = sorted(chance.choices(tags, k=2))
-    start, end = chance.choice([(start, end), chance.choice(whole), chance.choice(whole)])
-    times = min(chance.choice([1, 1, 2, 30, 1_000, 9_000]), inkml.MAX_BYTES // (end - start + 1))
-    place = chance.choice([start, chance.choice(tags)[0]])
-    return data[:place] + data[start:end] * times + data[place:]
+    (start, _), (_, end) = sorted(rng.choices(tags, k=2))
+    start, end = rng.choice([(start, end), rng.choice(whole), rng.choice(whole)])
+    times = min(rng.choice([1, 1, 2, 30, 1_000, 9_000]), inkml.MAX_BYTES // (end - start + 1))
+    position = rng.choice([start, rng.choice(tags)[0]])
+    return data[:position] + data[start:end] * times + data[position:]
 
 
-def swap_values(data: bytes, chance: random.Random) -> bytes:
-    """One quoted value, or one name of an element, becomes another."""
-    pattern = chance.choice([rb'"[^"]*"', rb"</?\w+", rb">[^<]+<"])
-    (start, end), (other, last) = chance.choices(split_pieces(data, pattern), k=2)
+def swap_values(data: bytes, rng: random.Random) -> bytes:
+    """Replace a quoted value or the name of an element by another one."""
+    pattern = rng.choice([rb'"[^"]*"', rb"</?\w+", rb">[^<]+<"])
+    (start, end), (other, last) = rng.choices(split_pieces(data, pattern), k=2)
     return data[:start] + data[other:last] + data[end:]
 
 
-def change_numbers(data: bytes, chance: random.Random) -> bytes:
-    for _ in range(chance.choice([1, 1, 5])):
-        start, end = chance.choice(split_pieces(data, rb"[\d.]+"))
-        data = data[:start] + chance.choice(NUMBERS) + data[end:]
+def change_numbers(data: bytes, rng: random.Random) -> bytes:
+    for _ in range(rng.choice([1, 1, 5])):
+        start, end = rng.choice(split_pieces(data, rb"[\d.]+"))
+        data = data[:start] + rng.choice(NUMBERS) + data[end:]
     return data
 
 
-def nest_elements(data: bytes, chance: random.Random) -> bytes:
-    tag = chance.choice([b"mrow", b"msup", b"mfrac", b"math", b"traceGroup", b"trace", b"a"])
-    depth = chance.choice([1, 50, 110, 129, 100_000])
-    (start, end) = chance.choice(split_pieces(data, rb"<mi.*?</mi>"))
+def nest_elements(data: bytes, rng: random.Random) -> bytes:
+    tag = rng.choice([b"mrow", b"msup", b"mfrac", b"math", b"traceGroup", b"trace", b"a"])
+    depth = rng.choice([1, 50, 110, 129, 100_000])
+    (start, end) = rng.choice(split_pieces(data, rb"<mi.*?</mi>"))
     return data[:start] + b"<%s>" % tag * depth + data[start:end] + b"</%s>" % tag * depth + data[end:]
 
 
-def change_to_brackets(data: bytes, chance: random.Random) -> bytes:
-    """Symbols become brackets and operators, in label and MathML alike."""
-    for _ in range(chance.choice([1, 2, 4])):
-        start, end = chance.choice(split_pieces(data, rb">\w<"))
-        symbol = chance.choice(["(", ")", "[", "}", "=", "-", "\\times", "\\sum", "!", ",", ""])
+def change_to_brackets(data: bytes, rng: random.Random) -> bytes:
+    """Replace symbols by brackets and operators, in label and MathML."""
+    for _ in range(rng.choice([1, 2, 4])):
+        start, end = rng.choice(split_pieces(data, rb">\w<"))
+        symbol = rng.choice(["(", ")", "[", "}", "=", "-", "\\times", "\\sum", "!", ",", ""])
         if end:
             data = data.replace(data[start:end], b">" + symbol.encode() + b"<")
     return data
 
 
-def insert_entities(data: bytes, chance: random.Random) -> bytes:
-    doctype = chance.choice([BOMB + b"]>", b'<!DOCTYPE ink SYSTEM "file:///dev/zero">', b"<!DOCTYPE a>", b"", b"", b""])
-    reference = chance.choice([b"&k;", b"&lt;", b"&#0;", b"&#55296;", b"&#x41;" * 50_000, b"<![CDATA[]]>", b"<?p?>"])
+def insert_entities(data: bytes, rng: random.Random) -> bytes:
+    doctype = rng.choice([BOMB + b"]>", b'<!DOCTYPE ink SYSTEM "file:///dev/zero">', b"<!DOCTYPE a>", b"", b"", b""])
+    reference = rng.choice([b"&k;", b"&lt;", b"&#0;", b"&#55296;", b"&#x41;" * 50_000, b"<![CDATA[]]>", b"<?p?>"])
     start = data.find(b"<ink")
-    place = chance.choice(split_pieces(data, rb">")[1:] or [(0, 0)])[1]
-    return data[:start] + doctype + data[start:place] + reference + data[place:]
+    position = rng.choice(split_pieces(data, rb">")[1:] or [(0, 0)])[1]
+    return data[:start] + doctype + data[start:position] + reference + data[position:]
 
 
-def change_encoding(data: bytes, chance: random.Random) -> bytes:
-    declaration = b'<?xml version="1.0" encoding="%s"?>' % chance.choice(
-        [b"utf-8", b"iso-8859-1", chance.choice(CODECS)]
-    )
+def change_encoding(data: bytes, rng: random.Random) -> bytes:
+    declaration = b'<?xml version="1.0" encoding="%s"?>' % rng.choice([b"utf-8", b"iso-8859-1", rng.choice(CODECS)])
     return declaration + data[data.find(b"<ink") :]
 
 
@@ -279,7 +277,7 @@ MUTATORS = (
 
 
 def sources() -> list[bytes]:
-    """Our own small files and, where there are any, a few real ones (never unpacked)."""
+    """Return small generated files and a few real ones if available (without extracting them)."""
     found = [EQUATION.encode(), FRACTION.encode()]
     if ARCHIVE.exists():
         with tarfile.open(ARCHIVE) as archive:
@@ -291,22 +289,22 @@ def sources() -> list[bytes]:
 
 
 def peak_memory() -> float:
-    """The most that this process ever had, in MB."""
+    """Return the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 @pytest.mark.timeout(3600)
 def test_mutated_inkml_gives_page_or_typed_error_quickly(tmp_path: Path) -> None:
     originals = sources()
-    chance = random.Random(0)
+    rng = random.Random(0)
     pages = 0
     sentences = set()
     slowest = (0.0, b"")
     grown = 0.0
     for number in range(MUTATIONS):
-        data = originals[number % 2] if chance.random() < 0.5 else chance.choice(originals)
-        for mutate in (MUTATORS[number % len(MUTATORS)], *chance.choices(MUTATORS, k=chance.choice([0, 0, 1, 3]))):
-            data = mutate(data or b"<ink>", chance)[: 2 * inkml.MAX_BYTES]
+        data = originals[number % 2] if rng.random() < 0.5 else rng.choice(originals)
+        for mutate in (MUTATORS[number % len(MUTATORS)], *rng.choices(MUTATORS, k=rng.choice([0, 0, 1, 3]))):
+            data = mutate(data or b"<ink>", rng)[: 2 * inkml.MAX_BYTES]
         path = write_file(tmp_path, data)
         before = peak_memory()
         began = time.process_time()
@@ -319,10 +317,10 @@ def test_mutated_inkml_gives_page_or_typed_error_quickly(tmp_path: Path) -> None
             assert isinstance(error, DataError) and message.startswith(str(path)), message
             assert "\n" not in message and len(message) < len(str(path)) + 400, message
             sentences.add(re.sub(r"[\d'(<].*", "", message.removeprefix(str(path))))
-        took = time.process_time() - began
-        slowest = max(slowest, (took, data))
-        grown += peak_memory() - before  # by reading, and not by mutating
-        assert took < 1, (number, took)
+        seconds = time.process_time() - began
+        slowest = max(slowest, (seconds, data))
+        grown += peak_memory() - before  # memory for reading, without mutating
+        assert seconds < 1, (number, seconds)
     print(
         f"\n{MUTATIONS} mutated files: {pages} pages, {MUTATIONS - pages} refused; slowest {slowest[0]:.3f} s "
         f"({len(slowest[1]):,} bytes); all reads together raised the peak of memory by {grown:.0f} MB"

@@ -1,4 +1,4 @@
-"""What heads make a tree: known answers, and all heads of few symbols against what the transition systems can build."""
+"""Which heads form a tree: known answers, and all heads of few symbols against the transition systems."""
 
 from itertools import product
 
@@ -35,7 +35,7 @@ def test_check_tree_accepts_trees(heads: list[int]) -> None:
             "the arc from symbol 1 to its head 3 crosses the arc from symbol 2 to its head 4; "
             "give one of these symbols another head",
         ),
-        # the root itself is passed over: nothing but ROOT's own arc is crossed
+        # arcs may pass over the root: only ROOT's arc is crossed
         ([3, 0, 2], "the arc from symbol 1 to its head 3 crosses the arc from symbol 2 to ROOT; give one of these"),
     ],
 )
@@ -46,7 +46,7 @@ def test_check_tree_raises_data_error_for_non_trees(heads: list[int], sentence: 
 
 
 def build_best_heads(system: TransitionSystem, heads: list[int]) -> list[int]:
-    """The heads that the system's best parse comes to."""
+    """Return the heads of the system's best parse."""
     rows = make_initial_configurations(np.array([len(heads)]), len(heads))
     for action in find_gold_transitions(system, np.array(heads)):
         rows = system.step(rows, np.array([action]))
@@ -63,7 +63,7 @@ def is_accepted(heads: list[int]) -> bool:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_check_tree_accepts_exactly_what_transition_systems_build(name: str) -> None:
-    """Of one to four symbols; arc-eager could leave several at ROOT, which no page of algebra does."""
+    """Checks one to four symbols; arc-eager could attach several to ROOT, which no page of algebra does."""
     seen = 0
     for n in range(1, 5):
         for heads in product(range(n + 1), repeat=n):

@@ -28,7 +28,7 @@ every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 
 def play(system, n, actions):
-    """The configurations after each of these transitions, from the beginning."""
+    """Return the configurations after each of these transitions, from the initial one."""
     rows = [make_initial_configurations(np.array([n]), n)]
     for action in actions:
         assert system.action_mask(rows[-1])[0, action], (action, rows[-1])
@@ -43,7 +43,7 @@ def test_gold_sequence_gives_the_appendix_string():
 
 
 def test_arc_eager_builds_known_tree():
-    """a ← b → c: shift a, left, right from ROOT, right; the end, since the buffer is empty."""
+    """a ← b → c: shift a, left, right from ROOT, right; the parse ends, since the buffer is empty."""
     rows = play(EAGER, 3, [arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT])
     assert [ConfigurationView(r).on_stack[0].tolist() for r in rows[1:]] == [
         [1, 1, 0, 0],
@@ -59,7 +59,7 @@ def test_arc_eager_builds_known_tree():
 
 
 def test_arc_hybrid_builds_known_tree():
-    """The same tree: what is left above ROOT becomes its dependent."""
+    """a ← b → c: symbols left above ROOT become its dependents."""
     rows = play(HYBRID, 3, [arc_hybrid.SHIFT, arc_hybrid.LEFT, arc_hybrid.SHIFT, arc_hybrid.SHIFT, arc_hybrid.RIGHT])
     assert ConfigurationView(rows[-1]).heads[0].tolist() == [NO_SYMBOL, 2, 0, 2]
     assert HYBRID.is_done(rows[-1])[0] and not HYBRID.is_done(rows[-2])[0]
@@ -101,14 +101,14 @@ def test_best_transition_builds_gold_trees_in_mixed_length_batches(system):
     rows = make_initial_configurations(np.array([len(tree) for tree in trees]), most)
     gold = np.stack([add_root(tree, most) for tree in trees])
     for _ in range(system.max_transitions(most)):
-        going = ~system.is_done(rows)
-        rows[going] = system.step(rows[going], select_best_transition(system, rows[going], gold[going]))
+        live = ~system.is_done(rows)
+        rows[live] = system.step(rows[live], select_best_transition(system, rows[live], gold[live]))
     assert system.is_done(rows).all() and not count_wrong_heads(rows, gold).any()
 
 
 @every_system
 def test_transition_systems_step_batch_rows_independently(system):
-    """A batch of random parses, each also on its own and with room for more symbols."""
+    """Steps a batch of random parses, and each parse alone with a smaller maximum length."""
     generator = np.random.default_rng(1)
     lengths = generator.integers(1, 8, size=30)
     rows = make_initial_configurations(lengths, 8)
@@ -116,17 +116,19 @@ def test_transition_systems_step_batch_rows_independently(system):
     alone = [make_initial_configurations(np.array([n]), int(n)) for n in lengths]
     for _ in range(system.max_transitions(8)):
         legal = system.action_mask(rows) & ~system.is_done(rows)[:, None]
-        going = np.flatnonzero(legal.any(axis=1))
+        live = np.flatnonzero(legal.any(axis=1))
         lost = system.count_lost_arcs(rows, gold)
-        action = np.array([generator.choice(np.flatnonzero(lane)) if lane.any() else 0 for lane in legal])
-        for i in going:
+        action = np.array(
+            [generator.choice(np.flatnonzero(row_legal)) if row_legal.any() else 0 for row_legal in legal]
+        )
+        for i in live:
             np.testing.assert_array_equal(system.action_mask(alone[i])[0], system.action_mask(rows[[i]])[0])
             np.testing.assert_array_equal(
                 system.count_lost_arcs(alone[i], gold[[i], : lengths[i] + 1])[0][legal[i]], lost[i][legal[i]]
             )
             alone[i] = system.step(alone[i], action[[i]])
         before = rows.copy()
-        rows[going] = system.step(rows[going], action[going])
+        rows[live] = system.step(rows[live], action[live])
         assert (before[~legal.any(axis=1)] == rows[~legal.any(axis=1)]).all()
     for i, n in enumerate(lengths):
         np.testing.assert_array_equal(ConfigurationView(alone[i]).heads[0], ConfigurationView(rows).heads[i, : n + 1])
@@ -154,5 +156,5 @@ def test_random_projective_tree_is_projective_with_one_root():
             assert (heads == 0).sum() == 1
             for dependent, head in enumerate(heads, start=1):
                 low, high = sorted((dependent, head))
-                inside = heads[low : high - 1]  # what lies between hangs from there, or from one of the two
+                inside = heads[low : high - 1]  # symbols in between depend on this one, or on one of the two
                 assert ((inside >= low) & (inside <= high)).all() or head == 0
