@@ -191,7 +191,7 @@ def test_plateau_detector_triggers_on_high_cost_without_progress(excess, trigger
 
 
 def test_exponentiated_update_switches_to_natural_update_at_plateau():
-    """Contradictory costs at one observation: every policy is wrong in half of the states. A restore keeps the switch."""
+    """Contradictory costs at one observation: each policy errs in half of the states. A restore keeps the switch."""
     policy = make_policy((4,), actions=2, size=1)
     update = ExponentiatedUpdate(steps=2)
     data = single_steps(np.ones((8, 1))), all_action_costs(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))

@@ -1,4 +1,4 @@
-"""Experts from bad to best: that they are, and what the page says of who gains what over them."""
+"""Experts from bad to best: their order, and the page's sentence on who gains over them."""
 
 import json
 from dataclasses import replace
@@ -61,9 +61,9 @@ def test_gaining_sentence_follows_from_the_intervals() -> None:
         {"x": -150.0, "methods": [make_gain(9.0, 5.0, 12.0), make_gain(1.0, -2.0, 3.0) | {"label": "B"}]},
         {"x": -80.0, "methods": [make_gain(-4.0, -6.0, -1.0), make_gain(0.5, -1.0, 1.0) | {"label": "B"}]},
     ]
-    said = describe_gains({"cases": cases})
-    assert "A ends above -150.0 (+9.0, +5.0 to +12.0) and below -80.0 (-4.0, -6.0 to -1.0)" in said
-    assert said.endswith("B ends where its expert does, as far as can be told.")
+    sentence = describe_gains({"cases": cases})
+    assert "A ends above -150.0 (+9.0, +5.0 to +12.0) and below -80.0 (-4.0, -6.0 to -1.0)" in sentence
+    assert sentence.endswith("B ends where its expert does, as far as can be told.")
 
 
 def test_strength_page_has_training_steps_of_every_expert() -> None:

@@ -1,4 +1,4 @@
-"""Methods side by side: what stands in the JSON, what is said of it, and that nothing is left out."""
+"""Comparison of methods: the JSON and the sentences of the page, with every trial."""
 
 import json
 from dataclasses import replace
@@ -76,7 +76,7 @@ def test_method_study_has_a_folder_per_case_and_reuses_runs(study_report: tuple[
 
 
 def test_method_study_keeps_trials_that_never_reach_the_expert(study_report: tuple[Path, JsonDict]) -> None:
-    """REINFORCE with a rate of nothing stays at its first policy."""
+    """REINFORCE with a tiny rate stays at its first policy."""
     _, facts = study_report
     _, slow = facts["cases"][1]["methods"]
     assert slow["reached"] == 0 and slow["steps_to_expert"] == {"median": None, "low": None, "high": None}
@@ -136,9 +136,7 @@ def test_summary_sentences_follow_from_the_numbers() -> None:
         "(+1, +0.5 to +2)."
     )
     assert describe_cases(["2", "4"], ["x"], ["2", "4", "x"]) == "in every case"
-    assert (
-        describe_cases(["2", "4"], ["x"], ["2", "4"]) == "everywhere but at x"
-    )  # which is not "up to 4 and not above"
+    assert describe_cases(["2", "4"], ["x"], ["2", "4"]) == "everywhere but at x"  # not "up to 4 and not above"
     assert describe_cases(["2", "4"], ["x"], ["2", "x"]) == "only at 2 and at x"
     assert describe_cases(["2", "4"], ["x"], ["x"]) == "only at x" and describe_cases(["2"], ["x"], []) == "in no case"
     assert describe_case_range(["4", "8"], ["2", "4", "8"]) == "from 4 on"

@@ -1,4 +1,4 @@
-"""Differences of trials that share their seeds, against values by hand."""
+"""Differences of trials with common seeds, against hand-computed values."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_paired_difference_interval_is_student_t() -> None:
         2.0,
         2.0,
         2.0,
-    )  # one tells nothing of its error
+    )  # one trial has no error estimate
 
 
 def test_paired_difference_ignores_variation_common_to_both() -> None:

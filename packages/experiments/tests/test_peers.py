@@ -1,4 +1,4 @@
-"""What other libraries needed, read from files; and what the experts took to make."""
+"""Results of other libraries read from files, and the cost of training the experts."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ CONTROL = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
 
 
 def write_peer_file(folder: Path, name: str, **changed: object) -> None:
-    """A file as benchmarks/tuned_peers.py writes them, two seeds, of which the second never gets there."""
+    """Write a file as benchmarks/tuned_peers.py does, with two seeds, of which the second never reaches the expert."""
     facts = {
         **{"task": "acrobot", "label": "PPO", "budget": 100, "chosen": "zoo", "settings": {"n_steps": 8}},
         **{"steps_to_expert": [64, None], "steps_to_beyond": [None, None], "best_return": [-90.0, -200.0]},
@@ -58,8 +58,8 @@ def test_published_peer_steps_follow_from_their_curves(task: str) -> None:
     for path in sorted((PUBLISHED / "peers/tuned").glob(f"*-{task}.json")):
         facts = read_json(path)
         assert "chosen" in facts, f"{path} is not finished"
-        for level, said in (("expert", "steps_to_expert"), ("beyond", "steps_to_beyond")):
-            for curve, steps in zip(facts["curves"].values(), facts[said], strict=True):
+        for level, key in (("expert", "steps_to_expert"), ("beyond", "steps_to_beyond")):
+            for curve, steps in zip(facts["curves"].values(), facts[key], strict=True):
                 points = zip(curve["steps"], curve["returns"], strict=True)
                 assert steps == next((n for n, r in points if r >= facts[level]), None)
 

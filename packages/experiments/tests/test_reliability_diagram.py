@@ -1,4 +1,4 @@
-"""The reliability diagram: a panel for each group, with its error in words."""
+"""The reliability diagram: a panel for each group, with its error as text."""
 
 from aggrevated_experiments.plots.reliability_diagram import plot_reliability_diagram
 

@@ -1,4 +1,4 @@
-"""The pages of docs/results: a short trial of each is made again and has the bits that were published."""
+"""Pages of docs/results: a short trial of each, run again, has the published bits."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ sys.path.append(str(RESULTS.parents[1] / "benchmarks"))
 
 
 def load_published_pages() -> dict[str, Any]:
-    """The numbers of the pages that have a digest."""
+    """Return the numbers of the pages that have a digest."""
     pages = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     return {name: page for name, page in pages.items() if isinstance(page, dict) and "bits" in page}
 

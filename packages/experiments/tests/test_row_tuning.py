@@ -1,4 +1,4 @@
-"""What a page tunes: three values on seeds of their own, and the one that earned most over the budget."""
+"""Tuning of rows: three values on separate seeds, and the one with the largest area over the budget."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_row_tuning_selects_the_best_value_and_reports_all(tmp_path: Path) -> No
         means.values()
     )
     assert facts["tried"][0]["seeds"] == [100, 101]
-    assert facts["tried"][0]["areas"][0] == compute_area(tuning.runs[0]) > 5  # steps of a pole that stands for a moment
+    assert facts["tried"][0]["areas"][0] == compute_area(tuning.runs[0]) > 5  # steps of a pole that falls at once
 
 
 def test_row_tuning_without_tunable_setting_makes_no_runs(tmp_path: Path) -> None:

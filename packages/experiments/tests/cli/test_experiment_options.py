@@ -1,4 +1,4 @@
-"""Every option of the experiments' commands and tasks, with values that cannot be: a sentence, no traceback."""
+"""Every option of the experiments' commands and tasks with invalid values: one sentence, no traceback."""
 
 from dataclasses import replace
 from functools import cache
@@ -21,7 +21,7 @@ from helpers.command_options import (
 )
 
 TASKS = ("cliff", "keys", "lock", "packing")
-COMMANDS = {  # each works, so that nothing but the option is wrong with it
+COMMANDS = {  # each works, so only the option can be wrong
     "reproduce": ("reproduce", "cartpole", "--quick", "--trials", "1", "--out", "OUT"),
     "theory": ("theory", "tree"),
 }
@@ -29,7 +29,7 @@ COMMANDS = {  # each works, so that nothing but the option is wrong with it
 
 @cache
 def list_options() -> list[Option]:
-    """Return the options of all commands, and those of the tasks that no task of the library has."""
+    """Return the options of all commands, and those of the tasks that no library task has."""
     seen: set[tuple[type, str]] = set()
     list(iter_setting_options(map(find_task, list_builtin_tasks()), seen))
     commands = [
@@ -55,7 +55,7 @@ OPTION_FLAGS = {option.name for option in list_options()}
 
 @pytest.fixture
 def without_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with a loop, a folder and a file in it, where all that takes long is left out."""
+    """A folder with a loop, a folder and a file; slow work is replaced."""
     leave_out_work(tmp_path, monkeypatch)
     for name, experiment in EXPERIMENTS.items():
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, run=exit_done))

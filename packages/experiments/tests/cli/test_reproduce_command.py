@@ -33,7 +33,7 @@ def test_reproduce_real_ink_requires_a_crohme_folder(command: CommandRunner) -> 
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of two rows, runs of two iterations, one after the other in this process."""
-    usual = {
+    common = {
         "generated_pages": 20,
         "validate_every": 1,
         "checkpoint_every": 2,
@@ -41,7 +41,7 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
         "dropout": 0.3,
     }
     tuned = (
-        Preset(usual | {"iterations": 2, "trajectories": 2, "hidden": (8,)}),
+        Preset(common | {"iterations": 2, "trajectories": 2, "hidden": (8,)}),
         Preset({"start_steps": 2, "demonstrations": 3}, start="supervised"),
         Preset({"start": "supervised", "update": "regular", "entropy": 0.4}, method="aggrevated"),
         Preset({"update": "regular"}, method="sl"),
@@ -95,7 +95,7 @@ def test_reproduce_table1_and_parsing_curves_write_their_reports(command: Comman
     facts = json.loads((folder / "table1.json").read_text())
     assert facts["table"] == table and facts["seeds"] == [0, 1] and len(facts["trials"]) == 6
     assert facts["settings"]["DAgger, regular, lstm"]["policy"]["name"] == "lstm"
-    (compared,) = facts["comparisons"]  # the other is another policy from another start
+    (compared,) = facts["comparisons"]  # the other row has another policy and another start
     rival = [one["uas_micro"] for one in facts["trials"] if one["label"] == "DAgger, regular, lstm"]
     assert compared["each"] == pytest.approx([a - b for a, b in zip(scores, rival, strict=True)])
     assert (compared["label"], compared["against"]) == ("AggreVaTeD, regular, lstm", "DAgger, regular, lstm")
@@ -106,26 +106,29 @@ def test_reproduce_table1_and_parsing_curves_write_their_reports(command: Comman
     assert [one["settings"].get("learning_rate") for one in tuned["tried"]] == [None, 0.3]
     runs = [Run.open(folder / f"tuning/aggrevated-regular-lstm-1/trial-{seed}") for seed in (100, 101)]
     assert [(one.config.settings["seed"], one.config.settings["data_seed"]) for one in runs] == [(100, 100), (101, 101)]
-    kept = [json.loads((run.folder / "result.json").read_text()) for run in runs]
-    assert tuned["tried"][1]["validation_uas"] == [one["best_return"] for one in kept] and kept[0]["iterations"] == 1
+    run_results = [json.loads((run.folder / "result.json").read_text()) for run in runs]
+    assert (
+        tuned["tried"][1]["validation_uas"] == [one["best_return"] for one in run_results]
+        and run_results[0]["iterations"] == 1
+    )
     means = [sum(one["validation_uas"]) for one in tuned["tried"]]
     chosen = tuned["tried"][means.index(max(means))]["settings"]
     assert tuned["chosen"] == chosen and "under `tuning`" in page
-    assert chosen.items() <= trials[0].settings.items()  # and it is what the trials have
-    assert str(tmp_path) not in (folder / "table1.json").read_text()  # it is for publishing
+    assert chosen.items() <= trials[0].settings.items()  # the trials use the chosen settings
+    assert str(tmp_path) not in (folder / "table1.json").read_text()  # the file is published
 
     ended = {path: path.stat().st_mtime_ns for path in folder.glob("*/*/result.json")}
     curves = json.loads(command.stdout("reproduce", "parsing-curves", "--json", "--report", "report"))
-    assert {path: path.stat().st_mtime_ns for path in folder.glob("*/*/result.json")} == ended  # none is run again
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*/*/result.json")} == ended  # no run is repeated
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["reproduce-table1"]
     assert [curve["label"] for curve in curves] == ["AggreVaTeD, regular, lstm"]
     metrics = [Run.open(folder / f"aggrevated-regular-lstm/trial-0{trial}").metrics() for trial in (0, 1)]
-    assert curves[0]["pages"] == [5, 7]  # three of the start, two in each iteration
+    assert curves[0]["pages"] == [5, 7]  # three in the start, two in each iteration
     assert curves[0]["test_uas"] == [[line.more["test_uas"] for line in trial] for trial in metrics]
     assert curves[0]["validation_uas"] == [[line.current_return for line in trial] for trial in metrics]
     for ending in ("json", "png", "svg"):
         assert (tmp_path / f"report/parsing-curves.{ending}").is_file()
-    assert "AggreVaTeD" in command.stdout("reproduce", "table1")  # for people
+    assert "AggreVaTeD" in command.stdout("reproduce", "table1")  # as text
 
 
 @pytest.mark.usefixtures("small_tables")

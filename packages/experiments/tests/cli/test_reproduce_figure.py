@@ -1,4 +1,4 @@
-"""The command reproduce on a figure, as users call it, and what it refuses."""
+"""The command reproduce on a figure, as users call it, and its errors."""
 
 import json
 from dataclasses import replace
@@ -35,10 +35,10 @@ def test_reproduce_tunes_and_compares_methods_and_reruns_to_the_same_numbers(
     )
     assert all((folder / f"acrobot.{ending}").is_file() for ending in ("png", "svg"))
     text = (folder / "acrobot.json").read_text()
-    assert str(tmp_path) not in text  # it is for publishing
+    assert str(tmp_path) not in text  # the file is published
     facts = json.loads(text)
     assert digest_numbers(facts) == facts["bits"] and facts["machine"]["cores"]
-    most = 3000 + 3 * 200  # the last iteration may be longer than the one before it
+    most = 3000 + 3 * 200  # the last iteration may be longer than the previous one
     assert all(trial["simulator_steps"] <= most for trial in facts["trials"])
     for tuned in facts["tuning"]:
         best = max(tuned["tried"], key=lambda tried: sum(tried["areas"]))

@@ -1,4 +1,4 @@
-"""`aggrevated theory` and `aggrevated reproduce theory`, as their users call them; and the figure."""
+"""`aggrevated theory` and `aggrevated reproduce theory`, as users call them, and the figure."""
 
 import contextlib
 import io
@@ -43,7 +43,7 @@ def list_options(name: str, **others: int) -> list[str]:
 
 
 def capture_stdout(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints on standard output."""
+    """Return the standard output of a command."""
     capsys.readouterr()
     main(arguments)
     return capsys.readouterr().out
@@ -51,7 +51,7 @@ def capture_stdout(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict]]:
-    """(the folder, what was printed) of all four experiments, each run once."""
+    """Return the folder and the printed facts of all four experiments, each run once."""
     folder = tmp_path_factory.mktemp("theory")
     facts = {}
     for name in TINY:
@@ -161,12 +161,10 @@ def test_theory_lower_bound_with_two_actions_is_zero_and_valid_json(
     assert "Infinity" not in printed and json.loads(printed)["lower_bound"] == 0
 
 
-def test_asked_for_fills_in_defaults(working_folder: Path) -> None:
+def test_resolve_settings_fills_in_defaults(working_folder: Path) -> None:
     assert resolve_settings("mdp", {}) == EXPERIMENTS["mdp"].defaults
     assert resolve_settings("lower-bound", {"seed": 3}) == {**EXPERIMENTS["lower-bound"].defaults, "seed": 3}
-    assert (
-        resolve_settings("tree", {"depth": 12})["episodes"] == 16 * 2**11
-    )  # enough for every leaf, whatever the depth
+    assert resolve_settings("tree", {"depth": 12})["episodes"] == 16 * 2**11  # enough for every leaf at any depth
     assert resolve_settings("tree", {"depth": 4, "episodes": 64})["episodes"] == 64
 
 
@@ -225,7 +223,7 @@ def test_reproduce_theory_writes_all_experiments_and_a_page(
         for label, regret in one["regret"].items():
             assert re.search(rf"\| {re.escape(label)} \| {regret:,.1f} \| [\d.,]+ to [\d.,]+ \|", page)
         assert all((folder / f"{one['experiment']}.{ending}").is_file() for ending in ("png", "svg", "json"))
-    assert str(working_folder) not in page  # it is for publishing
+    assert str(working_folder) not in page  # the page is published
 
 
 def test_reproduce_theory_quick_ignores_the_settings_of_the_docs(
@@ -239,7 +237,7 @@ def test_reproduce_theory_quick_ignores_the_settings_of_the_docs(
     assert facts["trials"] == TINY["lower-bound"]["trials"]
 
 
-def test_shown_formats_numbers() -> None:
+def test_format_fact_formats_numbers() -> None:
     assert format_fact(1234.5678) == "1,235" and format_fact(3) == "3" and format_fact(True) == "True"
     assert format_fact({"4": 3, "5": 0.25}) == "4: 3, 5: 0.25"
 
@@ -248,7 +246,7 @@ def test_shown_formats_numbers() -> None:
 
 
 def make_study(largest: float) -> Study:
-    """A learner that is followed by one with `largest` regret, and a bound of 8."""
+    """Return a study of a learner, then one with `largest` regret, and a bound of 8."""
     regrets = Regret("EG", np.array([[1.0, 2.0], [1.0, 4.0]])), Regret("RL", np.full((2, 2), largest), False)
     growths = [Growth(of, "EG", np.array([16.0, 1024.0]), np.array([1.0, 8.0])) for of in ("N", "S")]
     lower = np.array([0.5, 0.6])
@@ -275,7 +273,7 @@ def test_draw_curves_shows_means_ranges_and_bounds() -> None:
     np.testing.assert_array_equal(lines["EG"].get_ydata(), [1.0, 3.0])
     np.testing.assert_array_equal(lines["bound"].get_ydata(), [8.0, 8.0])
     np.testing.assert_array_equal(lines["lower"].get_ydata(), [0.5, 0.6])
-    assert lines["EG"].get_linestyle() == "-" and lines["RL"].get_linestyle() == ":"  # who has an expert
+    assert lines["EG"].get_linestyle() == "-" and lines["RL"].get_linestyle() == ":"  # an expert gives a solid line
     edge = axes.collections[0].get_paths()[0].vertices
     assert {2.0, 4.0} <= set(edge[edge[:, 0] == 2.0, 1])
 

@@ -1,4 +1,4 @@
-"""The rows of the tables of parsers: every one resolves, and all are comparable."""
+"""The rows of the tables of parsers: every row resolves, and all are comparable."""
 
 import pytest
 
@@ -11,19 +11,19 @@ from aggrevated_experiments.parsing.table1_rows import count_pages_seen
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_row_of_the_parsing_tables_resolves(quick: bool) -> None:
     for row in (*algebra.TABLE1, *algebra.CURVES, *algebra.REAL_INK):
-        config, usual = (make_row_config(algebra.TASK, row, shorter) for shorter in (quick, False))
+        config, full = (make_row_config(algebra.TASK, row, shorter) for shorter in (quick, False))
         assert (config.method, config.update.name, config.policy.name) == (row.method, row.update, row.policy)
-        assert config.loop.iterations == (max(1, usual.loop.iterations // 5) if quick else usual.loop.iterations)
+        assert config.loop.iterations == (max(1, full.loop.iterations // 5) if quick else full.loop.iterations)
         open_still = {"oracle", "anneal_iterations", *(["iterations"] if quick else [])}
         given = {name: value for name, value in row.settings.items() if name not in open_still}
         assert given.items() <= config.settings.items()
     assert [row.paper_value for row in algebra.CURVES[:2]] == [0.924, 0.915]
-    assert all(row in algebra.TABLE1 for row in algebra.CURVES)  # whose runs they use
+    assert all(row in algebra.TABLE1 for row in algebra.CURVES)  # curves use their runs
     assert all(row in algebra.TABLE1 and not changes[0] for row, changes in algebra.TUNING)
 
 
 def test_table1_rows_have_equal_pages_starts_and_bonuses() -> None:
-    """All networks see as many pages, those with a start have the same, and what follows costs has the same bonus."""
+    """All networks see equally many pages, starts are equal, and cost-based rows have the same bonus."""
     configs = [make_row_config(algebra.TASK, row, quick=False) for row in algebra.TABLE1]
     networks = [config for config in configs if config.policy.name != "kernel-svm"]
     assert {count_pages_seen(config, config.loop.iterations) for config in networks} == {6400}

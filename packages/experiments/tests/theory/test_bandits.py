@@ -1,4 +1,4 @@
-"""Index policies, on bandits whose every pull can be foretold."""
+"""Index policies on bandits with predictable pulls."""
 
 import numpy as np
 import pytest
@@ -30,15 +30,18 @@ def test_index_policy_pulls_every_arm_once_first(bonus):
 
 
 def test_ucb1_on_two_arms_matches_hand_computed_curve():
-    """Costs 0 and 1 for certain, N = 10, width 2.146/√n. Once each, then the cheap arm until it has 4 pulls (index
-    −1.073, the other's is −1.146), the dear one (−0.517), and the cheap one to the end: two pulls of the dear arm."""
+    """Certain costs 0 and 1, N = 10, width 2.146/√n: two pulls of the expensive arm.
+
+    Each arm is pulled once, then the cheap arm until its 4th pull (index −1.073, the other's is −1.146), then the
+    expensive one (−0.517), and the cheap one to the end.
+    """
     curve = run_index_policy(np.array([[0.0, 1.0]] * 20), 10, compute_ucb1_bonus, "UCB1", seed=0).curve
     np.testing.assert_array_equal(curve[:, 1:], np.broadcast_to([1, 1, 1, 1, 2, 2, 2, 2, 2], (20, 9)))
-    assert set(curve[:, 0]) == {0.0, 1.0}  # which comes first is left to chance
+    assert set(curve[:, 0]) == {0.0, 1.0}  # the first arm is random
 
 
 def test_index_policy_without_bonus_follows_the_leader():
-    """Costs for certain: each arm once, then the best for ever."""
+    """Certain costs: each arm once, then always the best."""
     means = np.array([[1.0, 0.0, 1.0, 1.0]])
     assert run_index_policy(means, 30, compute_ucb1_bonus, "greedy", seed=0, scale=0.0).curve[0, -1] == 3
 
@@ -51,7 +54,7 @@ def test_index_policy_regret_is_zero_for_equal_arms_and_never_negative():
 
 @pytest.mark.parametrize(("bonus", "scale"), [(compute_ucb1_bonus, 0.25), (compute_moss_bonus, 0.5)])
 def test_index_policy_learns_the_best_arm(bonus, scale):
-    """Far below the regret of pulling arms at random, and mostly the best arm at the end."""
+    """The regret is far below that of random pulls, and the best arm is pulled most at the end."""
     means = np.full((20, 8), 0.6)
     means[:, 3] = 0.2
     curve = run_index_policy(means, 1000, bonus, "learns", seed=1, scale=scale).curve
@@ -73,7 +76,7 @@ def test_pull_arms_rounds_add_up_to_the_regret_curve():
     np.testing.assert_array_equal(
         lost, run_index_policy(means, 50, compute_ucb1_bonus, "UCB1", seed=2, scale=0.25).curve
     )
-    lane = np.arange(4)
+    k = np.arange(4)
     for one in rounds:
-        np.testing.assert_array_equal(one.regret, means[lane, one.arm] - means.min(axis=1))
+        np.testing.assert_array_equal(one.regret, means[k, one.arm] - means.min(axis=1))
         assert one.cost.dtype == bool

@@ -1,4 +1,4 @@
-"""The bounds by hand."""
+"""The bounds against hand-computed values."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def test_special_upper_bound_is_constant_after_k_minus_1_episodes():
 
 
 def test_special_lower_bound_matches_hand_computed_and_minimax_values():
-    """L = 4, gap = 0.3: 1 − 4 gap² = 0.64; at n = 4 the root is √(ln 1/0.64), and from then on it must not fall."""
+    """L = 4, gap = 0.3: 1 − 4 gap² = 0.64; at n = 4 the root is √(ln 1/0.64), and from there it must not fall."""
     root = 0.5 * np.sqrt(np.array([1, 4]) / 4 * -np.log(0.64))
     expected = 0.3 * np.array([1, 4]) * (1 - 1 / 4 - root)
     np.testing.assert_allclose(
@@ -34,7 +34,7 @@ def test_special_lower_bound_matches_hand_computed_and_minimax_values():
 
 
 def test_special_lower_noisy_bound_matches_hand_computed_values():
-    """K = 3: two decisions, four leaves; δ = 0.05, ln 40; half of EG's bound for N is there from the beginning."""
+    """K = 3: two decisions, four leaves; δ = 0.05, ln 40; half of EG's bound for N holds from the first episode."""
     first = np.sqrt(2 * np.log(4) * 100) * np.array([0.505, 0.52, 1.0])
     expected = 2 * 0.5 * (first + 4 * np.sqrt(np.log(40) * N))
     np.testing.assert_allclose(compute_special_lower_noisy_bound(3, N, 0.5), expected)

@@ -1,4 +1,4 @@
-"""EG on finite MDPs against a slow loop and the bound; its Q̃ against Q*; REINFORCE's bookkeeping."""
+"""EG on finite MDPs against a slow loop and the bound; its Q̃ against Q*; the regret of REINFORCE."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_step_size_matches_hand_computed_values():
 
 
 def slow_exact(p, c, start, horizon, episodes):
-    """One MDP, weights multiplied one by one."""
+    """Return the regret on one MDP, with weights multiplied one by one."""
     (states, actions) = c.shape
     q_star = compute_optimal_q(p, c, horizon)
     eta = horizon / q_star.max() * np.sqrt(2 * states * np.log(actions) / episodes)
@@ -61,7 +61,7 @@ def test_exact_curve_equals_loop_over_single_mdps():
 
 
 def test_finite_mdp_regret_stays_under_the_upper_bound():
-    """Theorem upper_bound with each MDP's own Q_max; and it learns."""
+    """Theorem upper_bound with the Q_max of each MDP; and the regret shows learning."""
     mdps = make_random_mdps(20, 5, 3, 1)
     horizon = 3
     episodes = 400
@@ -92,17 +92,17 @@ def test_sampled_with_one_state_and_no_noise_equals_exact():
 
 
 def test_sampled_updates_visited_states_only():
-    """From state 0 nothing leads to state 1, so what is said of state 1 does not matter."""
+    """State 0 does not lead to state 1, so the costs at state 1 do not matter."""
     transitions = np.broadcast_to(np.eye(2)[None, :, None], (1, 2, 2, 2))
     mdps = transitions, np.array([[[0.2, 0.8], [0.9, 0.1]]]), np.array([[1.0, 0.0]])
-    asked = []
+    queried = []
 
     def record_queries(q_star, visited, generator):
-        asked.append(visited)
+        queried.append(visited)
         return q_star[0, np.arange(2), visited]
 
     curve = finite_mdp.run_with_sampled_q(mdps, 2, 30, 0, record_queries, "noted").curve[0]
-    assert (np.array(asked) == 0).all()
+    assert (np.array(queried) == 0).all()
     assert curve[0] == pytest.approx(0.6) and np.diff(curve)[-1] < 0.3
 
 
@@ -119,7 +119,7 @@ def test_finite_mdp_roll_in_matches_exact_state_distributions():
 
 @pytest.fixture
 def sampled_queries():
-    """(MDPs, Q*, visited states) of one MDP, many times over."""
+    """Return (MDPs, Q*, visited states) of one MDP, repeated many times."""
     n = 4000
     mdps = tuple(np.broadcast_to(array, (n, *array.shape[1:])) for array in make_random_mdps(1, 3, 2, 3))
     q_star = np.broadcast_to(compute_optimal_q(*(array[0] for array in mdps[:2]), 3), (n, 3, 3, 2))

@@ -1,4 +1,4 @@
-"""H = 1: EG between what no algorithm beats and what it keeps."""
+"""H = 1: the regret of EG is between the lower bound and its upper bound."""
 
 import math
 
@@ -20,7 +20,7 @@ def test_hard_gap_matches_hand_computed_values():
 
 
 def miss_probability(looks, gap, actions):
-    """Fano: the chance that the best of A actions is still missed after so many looks."""
+    """Fano: return the probability that the best of A actions is still missed after `looks` observations."""
     p = 0.5 - gap
     kl = sum(x * math.log(x / 0.5) for x in (p, 1 - p) if x > 0)
     return max(0.0, 1 - (looks * kl + math.log(2)) / math.log(actions))
@@ -36,7 +36,7 @@ def test_no_algorithm_below_equals_fano_bound(states, actions, gap):
 
 
 def test_no_algorithm_below_is_smaller_than_the_exact_expectation():
-    """Jensen's inequality is what makes the bound simple; it errs on the safe side, and not by much."""
+    """Jensen's inequality gives the simple bound, which is slightly below the exact expectation."""
     states = 4
     actions = 16
     gap = 0.25
@@ -50,7 +50,7 @@ def test_no_algorithm_below_is_smaller_than_the_exact_expectation():
 
 
 def test_exponentiated_gradient_equals_loop_over_states():
-    """The same luck; regret summed over all states in every episode."""
+    """The same random numbers; regret is summed over all states in every episode."""
     trials = 2
     states = 3
     actions = 4
@@ -67,10 +67,10 @@ def test_exponentiated_gradient_equals_loop_over_states():
         total += [gap * np.mean([1 - policy[i, s, best[i, s]] for s in range(states)]) for i in range(trials)]
         np.testing.assert_allclose(curve[:, n], total, atol=1e-10)
         visited = generator.integers(states, size=trials)
-        luck = generator.random((trials, actions))
+        draws = generator.random((trials, actions))
         for i, s in enumerate(visited):
             means = 0.5 - gap * (np.arange(actions) == best[i, s])
-            weights[i, s] *= np.exp(-eta * (luck[i] < means))
+            weights[i, s] *= np.exp(-eta * (draws[i] < means))
 
 
 def test_one_step_regret_is_between_lower_and_upper_bound():

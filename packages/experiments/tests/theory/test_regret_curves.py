@@ -1,4 +1,4 @@
-"""Regret curves: every number can be read."""
+"""Regret curves: every number is legible."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is made of regret: curves, exponents, facts, and the four experiments' bookkeeping."""
+"""Studies of regret: curves, exponents, facts, and the runs of the four experiments."""
 
 import json
 from dataclasses import replace
@@ -61,7 +61,7 @@ def small_study():
 
 
 def test_study_to_dict_matches_hand_computed_values():
-    """The largest ratio is 3/4, at the second point of the second trial; UCB1 is not what the bound is for."""
+    """The largest ratio is 3/4, at the second point of the second trial; the bound does not apply to UCB1."""
     facts = small_study().to_dict()
     assert facts == {
         "experiment": "tree", "depth": 3, "regret": {"EG": 4.0, "UCB1": 50.0},
@@ -85,15 +85,15 @@ def test_study_comparison_names_a_leader_only_if_the_interval_excludes_zero():
 
 
 def test_tune_selects_the_least_mean_regret_on_other_instances():
-    asked = []
+    calls = []
 
     def run(seed, setting):
-        asked.append((seed, setting))
+        calls.append((seed, setting))
         return Regret("", np.array([[0.0, abs(setting - 10.0)], [0.0, 2.0]]))
 
     tunable = Tunable("EG", "step ×", (1.0, 10.0, 100.0, 1000.0), run)
     tried = tune(tunable, seed=7)
-    assert asked == [(7 + TUNING_SEED_OFFSET, setting) for setting in (1.0, 10.0, 100.0, 1000.0)]
+    assert calls == [(7 + TUNING_SEED_OFFSET, setting) for setting in (1.0, 10.0, 100.0, 1000.0)]
     assert [one.chosen for one in tried] == [False, True, False, False] and tried[1].trials == (0.0, 2.0)
     assert [one.setting for one in tried] == ["step × 1", "step × 10", "step × 100", "step × 1000"]
     assert tried[0].regret == 5.5 and tried[1].label == "EG, step × 10" and tried[0].label == "EG"

@@ -1,4 +1,4 @@
-"""The finite MDPs of the theorems against values by hand."""
+"""The finite MDPs of the theorems against hand-computed values."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from aggrevated_experiments.theory.tabular_problems import make_binary_tree, mak
 
 
 def test_make_binary_tree_matches_hand_computed_values():
-    """Leaves .4 .1 | .9 .3: left is .1 at best, right .3; the optimum goes left, then right."""
+    """Leaves .4 .1 | .9 .3: the best on the left costs .1, on the right .3; the optimum goes left, then right."""
     tree = make_binary_tree(np.array([0.4, 0.1, 0.9, 0.3]))
     assert tree.horizon == 3 and tree.costs.shape == (7, 2)
     np.testing.assert_array_equal(tree.q_star[0, 0], [0.1, 0.3])

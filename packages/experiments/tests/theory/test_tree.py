@@ -1,4 +1,4 @@
-"""The tree: by hand, against slow loops that keep every leaf's weight, and against the theorems."""
+"""The tree against hand-computed values, slow loops with every leaf's weight, and the theorems."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_uniform_leaves_have_uniform_costs():
 
 @pytest.mark.parametrize("depth", range(2, 11))
 def test_follow_the_leader_finds_the_best_leaf_within_k_minus_1_episodes(depth):
-    """Theorem special_upper, on 1,000 random trees and first policies; shallow trees need all K − 1."""
+    """Theorem special_upper on 1,000 random trees and first policies; shallow trees need all K − 1 episodes."""
     regret, found = tree.run_follow_the_leader(
         tree.make_random_trees(1000, depth, seed=depth), depth + 3, seed=depth + 1
     )
@@ -85,7 +85,7 @@ def best_below(means, node):
 
 
 def slow_gradient(trees, episodes, seed, rollouts, per_node):
-    """[trials, N] the same with the same luck, but all leaves' probabilities are written out in every episode."""
+    """Return the regret [trials, N] with the same random numbers, from explicit probabilities of all leaves."""
     generator = np.random.default_rng(seed)
     (trials, count) = trees.means.shape
     depth = trees.decisions
@@ -95,7 +95,7 @@ def slow_gradient(trees, episodes, seed, rollouts, per_node):
     weights = np.full((trials, count), 1 / count)
     nodes = [dict.fromkeys([()] + [tuple(x[:d]) for x in leaves for d in range(depth)], 0.5) for _ in range(trials)]
     for n in range(episodes):
-        luck = generator.logistic(size=(depth, trials))
+        noise = generator.logistic(size=(depth, trials))
         paths = np.zeros((trials, depth), int)
         q = np.zeros((2, trials, depth))
         for i in range(trials):
@@ -108,7 +108,7 @@ def slow_gradient(trees, episodes, seed, rollouts, per_node):
                 sides = [below & (leaves[:, level] == side) for side in (0, 1)]
                 odds = weights[i][sides[1]].sum() / weights[i][sides[0]].sum()
                 q[:, i, level] = [trees.means[i][side].min() for side in sides]
-                paths[i, level] = luck[level, i] < np.log(odds)
+                paths[i, level] = noise[level, i] < np.log(odds)
         if rollouts is not None:
             q = generator.binomial(rollouts, q) / rollouts
         for i in range(trials):
@@ -121,7 +121,7 @@ def slow_gradient(trees, episodes, seed, rollouts, per_node):
 
 
 def all_leaves(weights, leaves, path, q, eta):
-    """Each leaf's weight times exp(−η Σ_s Q̃(s, π^j(s))), where π^j off its own path does as π_n does."""
+    """Return each leaf's weight times exp(−η Σ_s Q̃(s, π^j(s))), where π^j acts as π_n off its path."""
     loss = np.zeros(len(leaves))
     for level in range(len(path)):
         below = (leaves[:, :level] == path[:level]).all(axis=1)
@@ -144,7 +144,7 @@ def test_tree_exponentiated_gradient_equals_explicit_leaf_probabilities(rollouts
 
 @pytest.mark.parametrize("depth", [4, 8, 11])
 def test_tree_regret_stays_under_the_upper_bound(depth):
-    """Theorem special_lower_noisy; and it learns, being far under the regret of the first policy."""
+    """Theorem special_lower_noisy; and the regret stays far below that of the first policy."""
     episodes = 1000
     curve = tree.run_exponentiated_gradient(tree.make_hard_trees(10, depth, 0.25, seed=1), episodes, seed=1).curve
     assert (curve <= compute_special_lower_noisy_bound(depth, list_recorded_episodes(episodes))).all()
@@ -159,7 +159,7 @@ def test_tree_regret_grows_as_the_root_of_n():
 
 
 def test_tree_regret_grows_with_the_logarithm_of_s():
-    """As (ln S)^1 or so; from S = 15 to 1,023 a bandit's √S would grow 8-fold."""
+    """Roughly as (ln S)^1; from S = 15 to 1,023 a bandit's √S would grow 8-fold."""
     depths = np.array([4, 6, 8, 10])
     at_the_end = np.array(
         [
@@ -175,7 +175,7 @@ def test_tree_regret_grows_with_the_logarithm_of_s():
 
 
 def test_follow_the_leader_with_noise_equals_loop_with_sums():
-    """The same luck: first the policy, then in each episode the roll-outs of both actions on the path."""
+    """The same random numbers: first the policy, then in each episode the rollouts of both actions on the path."""
     means = np.array([0.2, 0.9, 0.6, 0.4, 0.5, 0.1, 0.7, 0.8])
     episodes = 40
     rollouts = 3
@@ -210,16 +210,16 @@ def test_tree_episodes_follow_the_policy_and_add_up_to_the_curve(episodes_of, ro
     whole = {tree.iter_follow_the_leader: lambda: tree.run_follow_the_leader(trees, count, 8, rollouts)[0]}
     curve = whole.get(episodes_of, lambda: tree.run_exponentiated_gradient(trees, count, 8, rollouts))().curve
     total = np.zeros(4)
-    lane = np.arange(4)
+    k = np.arange(4)
     for n, episode in enumerate(episodes_of(trees, count, 8, rollouts)):
         total = total + episode.regret
         np.testing.assert_array_equal(total, curve[:, n])
         assert (episode.nodes[:, 0] == 0).all() and episode.q.shape == (2, 4, 4)
         np.testing.assert_array_equal(episode.nodes[:, 1:], 2 * episode.nodes[:, :-1] + 1 + episode.actions[:, :-1])
         if episodes_of is tree.iter_follow_the_leader:
-            np.testing.assert_array_equal(episode.actions, episode.policy[lane[:, None], episode.nodes])
+            np.testing.assert_array_equal(episode.actions, episode.policy[k[:, None], episode.nodes])
         if rollouts is None:
-            exact = trees.v_star[lane[:, None], 2 * episode.nodes + 1]
+            exact = trees.v_star[k[:, None], 2 * episode.nodes + 1]
             np.testing.assert_array_equal(episode.q[0], exact)
         else:
             assert set(np.unique(episode.q)) <= {0.0, 0.5, 1.0}

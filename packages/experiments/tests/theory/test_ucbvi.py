@@ -1,4 +1,4 @@
-"""UCBVI: its cost-to-go by hand, below Q*, and true in the end."""
+"""UCBVI: hand-computed cost-to-go, below Q*, and its convergence."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ HORIZON = 3
 
 
 def make_experience(trials, visits, seed, states=3, actions=2):
-    """(MDPs, counts, costs paid) after so many visits of every state and action."""
+    """Return (MDPs, counts, paid costs) after `visits` visits of every state and action."""
     transitions, costs, start = make_random_mdps(trials, states, actions, seed)
     generator = np.random.default_rng(seed)
     return (
@@ -34,9 +34,7 @@ def test_optimistic_q_is_below_q_star_with_the_theoretical_bonus(visits):
     confidence = np.log(3 * 2 * HORIZON * 1000)
     q_star = compute_optimal_q(*mdps[:2], HORIZON)
     assert (compute_optimistic_q(counts, paid, HORIZON, 1.0, confidence) <= q_star + 1e-12).all()
-    assert (
-        compute_optimistic_q(counts, paid, HORIZON, 0.0, confidence) > q_star
-    ).mean() > 0.1  # the bonus is what does it
+    assert (compute_optimistic_q(counts, paid, HORIZON, 0.0, confidence) > q_star).mean() > 0.1  # due to the bonus
 
 
 def test_optimistic_q_converges_to_q_star():
@@ -47,7 +45,7 @@ def test_optimistic_q_converges_to_q_star():
 
 
 def test_ucbvi_finds_the_optimal_policy_of_a_small_mdp():
-    """Action 1 of state 0 is dear now and cheap later: a greedy learner would not try it."""
+    """Action 1 of state 0 is expensive now and cheap later: a greedy learner would not try it."""
     transitions = np.zeros((1, 2, 2, 2))
     transitions[0, 0, 0] = transitions[0, 1, 1] = [1.0, 0.0]
     transitions[0, 0, 1] = transitions[0, 1, 0] = [0.0, 1.0]
@@ -55,12 +53,12 @@ def test_ucbvi_finds_the_optimal_policy_of_a_small_mdp():
     assert make_greedy_policy(compute_optimal_q(*mdps[:2], HORIZON))[0, 0, 0].tolist() == [0, 1]
     twenty = tuple(np.repeat(array, 20, axis=0) for array in mdps)
     regret = run_ucbvi(twenty, HORIZON, 400, seed=0, scale=0.1)
-    assert (regret.curve[:, -1] == regret.curve[:, -50]).all()  # not one mistake in the last 100 episodes
+    assert (regret.curve[:, -1] == regret.curve[:, -50]).all()  # no mistake at the end
     assert regret.curve[:, -1].min() > 0 and not regret.learns_from_expert
 
 
 def test_ucbvi_regret_starts_with_the_first_policy_and_is_never_negative():
-    """Nothing tried yet, everything costs 0: the first action everywhere."""
+    """Before any trial all costs are 0, so the policy takes the first action everywhere."""
     mdps = make_random_mdps(10, 4, 3, 0)
     q_star = compute_optimal_q(*mdps[:2], HORIZON)
     first = np.broadcast_to(np.eye(3)[0], q_star.shape)
@@ -68,4 +66,4 @@ def test_ucbvi_regret_starts_with_the_first_policy_and_is_never_negative():
     best = (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
     np.testing.assert_allclose(curve[:, 0], compute_total_cost(*mdps, first) - best)
     assert (np.diff(curve, axis=1) > -1e-12).all()
-    assert (curve[:, -1] - curve[:, -20]).mean() < 0.5 * (curve[:, 20] - curve[:, 1]).mean()  # it learns
+    assert (curve[:, -1] - curve[:, -20]).mean() < 0.5 * (curve[:, 20] - curve[:, 1]).mean()  # it decreases

@@ -1,4 +1,4 @@
-"""Until play is free of regret: what that means, and what RL needs at least."""
+"""Episodes to zero regret: the definition, and the least that RL needs."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from aggrevated_experiments.theory.tree import make_hard_trees
 
 
 def loop_to_zero_regret(regrets: list[float], level: float) -> float:
-    """The first episode from which on the newer half is always free."""
+    """Return the first episode from which on the newer half of the episodes has zero regret."""
     found = np.inf
     for n in range(len(regrets), 0, -1):
         if np.mean(regrets[n // 2 : n]) > ZERO_REGRET_SHARE * level:
@@ -32,7 +32,7 @@ def test_episodes_to_zero_regret_equals_plain_loop() -> None:
     assert np.isfinite(found).any()
 
 
-def test_episodes_to_zero_regret_ignores_early_luck() -> None:
+def test_episodes_to_zero_regret_ignores_early_zero_regret() -> None:
     assert count_episodes_to_zero_regret(np.array([[0.0], [1.0], [1.0], [0.0]]), 1.0)[0] == np.inf
     assert count_episodes_to_zero_regret(np.zeros((4, 1)), 1.0)[0] == 1
 

@@ -25,7 +25,7 @@ from aggrevated_experiments.theory.tabular_problems import make_binary_tree
 
 @pytest.fixture(scope="module")
 def pairs():
-    """(MDPs, π₁, π₂, Σ_t E_{d_t^π₁}[Q^π₂ − V^π₂]) of 1,000 random MDPs and pairs of policies, H = 4."""
+    """Return MDPs, π₁, π₂ and Σ_t E_{d_t^π₁}[Q^π₂ − V^π₂] of 1,000 random MDPs and pairs of policies, H = 4."""
     mdps = make_random_mdps(1000, 4, 3, 0)
     generator = np.random.default_rng(0)
     first, second = generator.dirichlet(np.ones(3), (2, 1000, 4, 4))
@@ -54,7 +54,7 @@ def test_performance_difference_lemma_as_printed_is_off_by_the_factor_h(pairs):
 
 
 def test_cost_regret_is_h_times_the_regret_in_the_loss(pairs):
-    """ℓₙ is an average over time, so here the H is right: μ(πₙ) − μ(π*) = H (ℓₙ(πₙ) − ℓₙ(π*))."""
+    """ℓₙ is a mean over time, so the factor H is right here: μ(πₙ) − μ(π*) = H (ℓₙ(πₙ) − ℓₙ(π*))."""
     mdps, policy, _, _ = pairs
     transitions, costs, start = mdps
     q_star = compute_optimal_q(transitions, costs, 4)
@@ -73,7 +73,7 @@ def test_cost_regret_is_h_times_the_regret_in_the_loss(pairs):
 
 
 def equation_2_terms(mdp, expert_q, played, expert):
-    """(μ of each πₙ, μ(π*), ε_N, regret in ℓ a round), for πₙ [N, H, S, A] that were played and any expert."""
+    """Return μ of each πₙ, μ(π*), ε_N and the regret in ℓ per round, for policies πₙ [N, H, S, A] and any expert."""
     p, c, start, horizon = mdp
     d = compute_state_distributions(p, start, played)  # [N, H, S]
     own = np.einsum("nts,ntsa,tsa->n", d, played, expert_q) / horizon
@@ -85,8 +85,10 @@ def equation_2_terms(mdp, expert_q, played, expert):
 
 @pytest.mark.parametrize("horizon", [2, 5, 10])
 def test_equation_2_needs_the_factor_h_before_both_terms(horizon):
-    """An expert far from optimal, policies half-way to being greedy in its Q: the mean of μ(πₙ) is
-    μ(π*) − H ε_N + H · regret a round, and so they gain H times what Eq. 2 says."""
+    """The mean of μ(πₙ) is μ(π*) − H ε_N + H · regret per round, which is H times the gain of Eq. 2.
+
+    The expert is far from optimal; the policies are half-way to being greedy in its Q.
+    """
     p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 5))
     expert, *others = np.random.default_rng(0).dirichlet(np.ones(3), (21, horizon, 4))
     expert_q = compute_policy_q_values(p, c, expert)
@@ -99,8 +101,11 @@ def test_equation_2_needs_the_factor_h_before_both_terms(horizon):
 
 @pytest.mark.parametrize("depth", [3, 6, 9])
 def test_equation_2_as_printed_is_violated_by_ftl_on_the_tree(depth):
-    """From "always right", the best leaf leftmost: in K − 1 episodes FTL plays no policy below μ(π*) + gap, and its
-    regret in ℓ is gap/H a round, which is all that Eq. 2 as printed leaves between π̂ and π*."""
+    """FTL starts from "always right", and the best leaf is leftmost.
+
+    In K − 1 episodes FTL plays no policy below μ(π*) + gap. Its regret in ℓ is gap/H per round, which is all that Eq. 2
+    as printed allows between π̂ and π*.
+    """
     gap = 0.25
     horizon = depth
     mdp = make_binary_tree(np.array([0.5 - gap, *[0.5] * (2 ** (depth - 1) - 1)]))
@@ -108,13 +113,13 @@ def test_equation_2_as_printed_is_violated_by_ftl_on_the_tree(depth):
     played = []
     for t in range(depth - 1):
         played.append(policy.copy())
-        policy[t, 2**t - 1] = np.eye(2)[0]  # what FTL learns on this path: at the first mistake left is better
+        policy[t, 2**t - 1] = np.eye(2)[0]  # what FTL learns on this path: left is better at the first mistake
     expert = make_greedy_policy(mdp.q_star)
     costs, of_expert, epsilon, regret = equation_2_terms(
         (mdp.transitions, mdp.costs, mdp.start, horizon), mdp.q_star, np.stack(played), expert
     )
     assert epsilon == pytest.approx(0, abs=1e-12) and regret == pytest.approx(gap / horizon)
-    assert costs.min() > of_expert - epsilon + regret + 0.5 * gap  # whichever of them is π̂
+    assert costs.min() > of_expert - epsilon + regret + 0.5 * gap  # for any choice of π̂
     assert costs.min() == pytest.approx(of_expert + horizon * (regret - epsilon))
 
 
@@ -122,7 +127,7 @@ def test_equation_2_as_printed_is_violated_by_ftl_on_the_tree(depth):
 
 
 def test_equation_9_is_the_fisher_matrix_per_state_divided_by_h():
-    """π(a|s) by a softmax of a table, every trajectory of H = 3 steps through two states with two actions."""
+    """π(a|s) is a softmax of a table, and every trajectory of H = 3 steps visits two states with two actions."""
     p, _, start = (array[0] for array in make_random_mdps(1, 2, 2, 0))
     policy = np.random.default_rng(0).dirichlet(np.ones(2), 2)
     steps = range(3)
@@ -145,7 +150,7 @@ def test_equation_9_is_the_fisher_matrix_per_state_divided_by_h():
 
 
 def test_delta_kl_step_changes_trajectory_kl_by_half_h_squared_delta_kl():
-    """η = √(δ_KL / ∇ᵀδ) with Eq. 9: KL(ρ_{n+1} ‖ ρ_n) is H² δ_KL / 2, not δ_KL; here H = 3 and 3 states."""
+    """η = √(δ_KL / ∇ᵀδ) with Eq. 9: KL(ρ_{n+1} ‖ ρ_n) is H² δ_KL / 2, not δ_KL; here H = 3 and there are 3 states."""
     p, _, start = (array[0] for array in make_random_mdps(1, 3, 2, 0))
     generator = np.random.default_rng(0)
     horizon = 3
@@ -184,7 +189,7 @@ def test_appendix_step_grows_with_n_and_ours_shrinks():
 
 
 def test_our_step_minimizes_the_bound_and_the_appendix_step_makes_it_vacuous():
-    """The bound is H (S H ln A / μ + μ N Q² / (2 H)); no policy's regret is above H Q N."""
+    """The bound is H (S H ln A / μ + μ N Q² / (2 H)); no policy has a regret above H Q N."""
     q = 2.0
     h = 3
     s = 8
@@ -220,8 +225,10 @@ def test_appendix_step_gives_linear_regret_on_contradicting_costs(n):
 
 @pytest.mark.parametrize("n", [250, 1000])
 def test_long_steps_do_no_harm_on_random_mdps(n, monkeypatch):
-    """Q* of a state and time is the same in every episode and never contradicts itself: the bound is too pessimistic
-    there, and with the step of the appendix, which is nearly follow-the-leader, regret is smaller, not larger."""
+    """Q* at a state and time is equal in all episodes and never contradictory, so the bound is too pessimistic.
+
+    With the step of the appendix, which is almost follow-the-leader, the regret is smaller, not larger.
+    """
     mdps = make_random_mdps(10, 4, 3, 0)
     noise = finite_mdp.make_rollout_noise(mdps, 1)
     ours = [finite_mdp.run_with_exact_q(mdps, 3, n), finite_mdp.run_with_sampled_q(mdps, 3, n, 0, noise, "noisy")]
@@ -232,7 +239,7 @@ def test_long_steps_do_no_harm_on_random_mdps(n, monkeypatch):
 
 
 def test_appendix_sum_over_time_is_h_times_what_is_printed():
-    """Σ_t (S ln A / μ + μ Q² N / (2 H²)) is at least Q √(2 S ln A N), for any μ; printed: (1/H) of that."""
+    """Σ_t (S ln A / μ + μ Q² N / (2 H²)) is at least Q √(2 S ln A N) for any μ; the paper prints (1/H) of that."""
     q = 2.0
     h = 5
     s = 8
@@ -246,8 +253,10 @@ def test_appendix_sum_over_time_is_h_times_what_is_printed():
 
 
 def test_lemma_on_eg_needs_nonnegative_losses():
-    """One round, 100 actions, a loss of −1 for one of them: regret .99, and the lemma allows .30; with 1 added, so
-    that no loss is negative, it holds."""
+    """One round, 100 actions, a loss of −1 for one of them: regret .99, and the lemma allows .30.
+
+    With 1 added, no loss is negative and the lemma holds.
+    """
     d = 100
     step = np.sqrt(2 * 100 * np.log(100))
     losses = np.zeros(d)
@@ -268,7 +277,7 @@ def test_lemma_on_eg_needs_nonnegative_losses():
 
 @pytest.mark.parametrize("depth", [2, 8, 16])
 def test_lemma_on_eg_cannot_give_the_papers_first_root(depth):
-    """The lemma: ln(2^D)/η + η N l²/2. Its least is l √(2 ln(2^D) N), which is above the paper's l √(ln(S) N)."""
+    """The lemma: ln(2^D)/η + η N l²/2. Its minimum l √(2 ln(2^D) N) is above the paper's l √(ln(S) N)."""
     n = 1000
     logarithm = (depth - 1) * np.log(2)
     eta = np.geomspace(1e-3, 10, 20_001)
@@ -280,7 +289,7 @@ def test_lemma_on_eg_cannot_give_the_papers_first_root(depth):
 
 
 def test_uniform_leaf_costs_give_linear_regret_while_n_is_below_s():
-    """Depth 12 up to 4,000 episodes: an exponent above 0.9, and 0.5 or so where only one leaf is good."""
+    """Depth 12 and up to 4,000 episodes: an exponent above 0.9, and about 0.5 where only one leaf is good."""
     episodes = np.array([1000, 4000])
 
     def exponent(trees):
@@ -295,7 +304,7 @@ def test_uniform_leaf_costs_give_linear_regret_while_n_is_below_s():
 
 
 def within_half(n, states):
-    """P(½ N/S ≤ N_i ≤ 1½ N/S), exactly, for N_i ~ Binomial(N, 1/S)."""
+    """Return P(½ N/S ≤ N_i ≤ 1½ N/S) exactly, for N_i ~ Binomial(N, 1/S)."""
     counts = np.arange(n + 1)
     inside = (counts >= 0.5 * n / states) & (counts <= 1.5 * n / states)
     return binom.pmf(counts, n, 1 / states)[inside].sum()
@@ -303,38 +312,40 @@ def within_half(n, states):
 
 @pytest.mark.parametrize(("states", "n"), [(2, 10), (2, 40), (4, 40), (4, 160), (8, 160), (12, 640)])
 def test_hoeffding_exponent_differs_from_that_of_the_lower_bound(states, n):
-    """ε = 1/(2S) makes 2 N ε² = N/(2S²), and two sides make two of it; as printed the chance would be greater."""
+    """ε = 1/(2S) makes 2 N ε² = N/(2S²), and two sides double it; the printed probability would be greater."""
     printed = 1 - np.exp(-2 * n / states**2)
     follows = 1 - 2 * np.exp(-n / (2 * states**2))
     assert follows <= within_half(n, states) < printed
 
 
 def test_printed_exponent_is_true_with_many_states():
-    """Hoeffding's inequality does not know that N_i has a variance of N/S only: S = 16, N = 640."""
+    """Hoeffding's inequality does not use that the variance of N_i is only N/S: S = 16, N = 640."""
     assert within_half(640, 16) > 1 - np.exp(-2 * 640 / 16**2) > 1 - 2 * np.exp(-640 / (2 * 16**2))
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.25])
 def test_two_sided_hoeffding_needs_the_factor_two(epsilon):
-    """One throw of a coin is off by ½ for sure, so that it is within ε with chance 0; printed: 1 − exp(−2ε²)."""
+    """One toss of a coin is off by ½ with certainty, so it is within ε with probability 0; printed: 1 − exp(−2ε²)."""
     assert 1 - np.exp(-2 * epsilon**2) > 0 >= 1 - 2 * np.exp(-2 * epsilon**2)
 
 
 @pytest.mark.parametrize(("states", "n"), [(1, 1), (2, 1), (2, 10), (8, 1), (8, 160), (64, 100), (64, 10_000)])
 def test_lower_bound_conclusion_holds_nevertheless(states, n):
-    """E√N_i is near √(N/S), which is above both the printed and the mended bound."""
+    """E√N_i is near √(N/S), which is above both the printed and the corrected bound."""
     root = (binom.pmf(np.arange(n + 1), n, 1 / states) * np.sqrt(np.arange(n + 1))).sum()
     assert root >= np.sqrt(0.5 * n / states) * (1 - np.exp(-2 * n / states**2))
     assert root >= np.sqrt(0.5 * n / states) * (1 - 2 * np.exp(-n / (2 * states**2)))
 
 
 def test_fair_coins_cost_nothing_against_a_fixed_expert():
-    """The classic √(N ln A) is regret against the best action of hindsight. R_N is against π*, the best in the mean,
-    and of coins that are all fair no algorithm has any: the instances need a gap (`one_step.compute_hard_gap`)."""
+    """The classic √(N ln A) is regret against the best action in hindsight; R_N is against π*, the best on average.
+
+    If all coins are fair, no algorithm has any R_N: the instances need a gap (`one_step.compute_hard_gap`).
+    """
     a = 16
     n = 200
     coins = np.random.default_rng(0).random((2000, n, a)) < 0.5  # each row: a game
-    following = np.cumsum(coins, axis=1).argmin(axis=2)[:, :-1]  # follow-the-leader, as one of all algorithms
+    following = np.cumsum(coins, axis=1).argmin(axis=2)[:, :-1]  # follow-the-leader, as an example of an algorithm
     paid = np.take_along_axis(coins[:, 1:], following[..., None], axis=2).sum(axis=(1, 2))
     hindsight = paid - coins[:, 1:].sum(axis=1).min(axis=1)
     in_the_mean = paid - coins[:, 1:, 0].sum(axis=1)  # any fixed action is a best one

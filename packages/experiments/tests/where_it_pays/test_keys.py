@@ -1,4 +1,4 @@
-"""Doors and keys against a plain loop and a plain search, in which nothing is shared with what they are compared to."""
+"""Doors and keys against a plain loop and a plain search that share no code with the simulator."""
 
 from collections import deque
 
@@ -29,7 +29,7 @@ every_grid = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda one: f"
 
 
 class PlainKeys:
-    """One episode, by coordinates and sets."""
+    """One episode, with coordinates and sets."""
 
     def __init__(self, state, side):
         def place(cell):
@@ -49,7 +49,7 @@ class PlainKeys:
         return there, carried | ({self.keys[there]} if there in self.keys else set())
 
     def steps_to_go(self, here, carried):
-        """By going forward from this state alone."""
+        """Search forward from this state alone."""
         steps = {(here, carried): 0}
         queue = deque([(here, carried)])
         while queue:
@@ -65,7 +65,7 @@ class PlainKeys:
 
 
 def collect_states(simulator, episodes=12, steps=25, greedy=0.5):
-    """States on the way of somebody who knows it and does not always care."""
+    """Return states of episodes whose actions are partly the expert's and partly random."""
     generator = np.random.default_rng(0)
     expert = BreadthFirst(simulator)
     state = simulator.reset(np.arange(episodes, dtype=np.uint64))
@@ -88,7 +88,7 @@ def test_keys_layouts_have_doors_keys_and_a_way_to_the_goal(simulator):
         assert len(plain.doors) == len(plain.keys) == simulator.doors or simulator.size == 5
         assert set(plain.doors.values()) == set(plain.keys.values())
         assert 0 < plain.steps_to_go(plain.here, frozenset()) <= 20 * simulator.size
-        if plain.doors:  # no way leads to the goal without a key
+        if plain.doors:  # the goal cannot be reached without a key
             plain.keys = {}
             assert plain.steps_to_go(plain.here, frozenset()) is None
 
@@ -120,15 +120,15 @@ def test_keys_step_equals_plain_implementation(simulator):
 @every_grid
 def test_breadth_first_q_equals_search_from_each_state(simulator):
     states = collect_states(simulator, episodes=6)
-    for state, told in zip(states, BreadthFirst(simulator).q(states), strict=True):
+    for state, costs in zip(states, BreadthFirst(simulator).q(states), strict=True):
         plain = PlainKeys(state, simulator.side)
         ways = [plain.after(plain.here, plain.carried, action) for action in range(4)]
-        assert told.tolist() == [1 + plain.steps_to_go(*way) for way in ways]
+        assert costs.tolist() == [1 + plain.steps_to_go(*way) for way in ways]
 
 
 @every_grid
 def test_breadth_first_q_satisfies_bellman_equation(simulator):
-    """Q*(s, a) = 1 + min Q*(s', ·), and 1 where the goal is reached."""
+    """Q*(s, a) = 1 + min Q*(s', ·), and 1 where the step reaches the goal."""
     states = collect_states(simulator, episodes=40)
     expert = BreadthFirst(simulator)
     q = expert.q(states)
@@ -138,7 +138,7 @@ def test_breadth_first_q_satisfies_bellman_equation(simulator):
 
 
 def test_breadth_first_q_of_a_state_does_not_depend_on_the_batch():
-    """It searches once for states of one episode in a row; shuffled, each is searched for by itself."""
+    """The search covers consecutive states of one episode at once; shuffled states are searched one by one."""
     simulator = Keys(60, 8, 2)
     states = collect_states(simulator)
     expert = BreadthFirst(simulator)
@@ -151,26 +151,26 @@ def test_breadth_first_expert_reaches_the_goal_in_predicted_steps():
     simulator = Keys(100, 8, 3)
     state = simulator.reset(np.arange(30, dtype=np.uint64))
     expert = BreadthFirst(simulator)
-    said = expert.q(state).min(axis=1)
-    lanes = np.arange(30)
+    predicted = expert.q(state).min(axis=1)
+    live = np.arange(30)
     taken = np.zeros(30)
-    while len(lanes):
+    while len(live):
         state, cost, done = simulator.step(state, expert.act(state, 0))
-        taken[lanes] += cost
-        lanes = lanes[~done]
+        taken[live] += cost
+        live = live[~done]
         state = state[~done]
-    np.testing.assert_array_equal(taken, said)
+    np.testing.assert_array_equal(taken, predicted)
 
 
 @every_grid
 def test_masked_keys_action_mask_allows_only_real_moves(simulator):
     states = collect_states(simulator, episodes=40)
     legal = MaskedKeys(simulator.horizon, simulator.size, simulator.doors).action_mask(states)
-    for state, told in zip(states, legal, strict=True):
+    for state, mask in zip(states, legal, strict=True):
         plain = PlainKeys(state, simulator.side)
-        assert told.tolist() == [plain.after(plain.here, plain.carried, a)[0] != plain.here for a in range(4)]
+        assert mask.tolist() == [plain.after(plain.here, plain.carried, a)[0] != plain.here for a in range(4)]
     best = BreadthFirst(simulator).act(states, 0)
-    assert np.take_along_axis(legal, best[:, None], axis=1).all()  # the expert keeps to it
+    assert np.take_along_axis(legal, best[:, None], axis=1).all()  # the expert's actions are legal
 
 
 def test_keys_observation_has_window_compass_and_doors():

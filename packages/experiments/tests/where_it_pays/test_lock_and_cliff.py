@@ -1,4 +1,4 @@
-"""The combination lock and the cliff: against plain loops, brute force and Bellman's equation."""
+"""The combination lock and the cliff against plain loops, brute force and Bellman's equation."""
 
 from itertools import product
 
@@ -38,7 +38,7 @@ def test_lock_combination_depends_on_length_and_seed_only() -> None:
 
 
 def least_cost(lock: Lock, state: np.ndarray) -> float:
-    """The least cost to the end, by trying everything."""
+    """Return the least cost to the end, by brute force."""
     if state[0, 0] >= lock.length:
         return 0.0
     return min(cost_after_digit(lock, state, digit) for digit in range(DIGITS))
@@ -59,7 +59,7 @@ def test_lock_expert_equals_brute_force(state: tuple[int, int]) -> None:
 
 
 def one_step(cell: int, wind: int, first: float, second: float, move: int) -> tuple[int, float, bool]:
-    """(next cell, cost, fallen), in plain words."""
+    """Return (next cell, cost, fallen) with plain conditions."""
     after = cell + move + wind
     if after < 0:
         return 0, world.FALL, True
@@ -77,12 +77,12 @@ def test_cliff_step_equals_plain_implementation() -> None:
     for _ in range(20):
         action = generator.integers(3, size=len(state))
         following, cost, done = cliff.step(state, action)
-        for lane in range(len(state)):
-            _, cell, wind, first, second, key = state[lane].tolist()
+        for k in range(len(state)):
+            _, cell, wind, first, second, key = state[k].tolist()
             signs = world.LEVELS[first], world.LEVELS[second]
-            expected = one_step(cell, int(world.WINDS[wind]), *signs, int(world.MOVES[action[lane]]))
-            assert (following[lane, world.CELL], done[lane]) == (expected[0], expected[2])
-            assert cost[lane] == pytest.approx(expected[1]) and following[lane, -1] == key
+            expected = one_step(cell, int(world.WINDS[wind]), *signs, int(world.MOVES[action[k]]))
+            assert (following[k, world.CELL], done[k]) == (expected[0], expected[2])
+            assert cost[k] == pytest.approx(expected[1]) and following[k, -1] == key
         fallen += done.sum()
         state = following[~done]
     assert fallen > 10

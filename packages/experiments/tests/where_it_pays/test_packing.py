@@ -1,4 +1,4 @@
-"""Bin packing against lists of bins, and the exact solver against every way to pack."""
+"""Bin packing against lists of bins, and the exact solver against brute force."""
 
 from functools import cache
 
@@ -24,7 +24,7 @@ from aggrevated_experiments.where_it_pays.tasks.packing import PackingProblem
 
 
 def collect_states(simulator, episodes=20):
-    """All states of episodes in which legal actions are drawn."""
+    """Return all states of episodes with random legal actions."""
     generator = np.random.default_rng(0)
     found = []
     state = simulator.reset(np.arange(episodes, dtype=np.uint64))
@@ -36,14 +36,14 @@ def collect_states(simulator, episodes=20):
 
 
 def parse_state(state):
-    """(the rooms of all bins, the items that are left) of a state."""
+    """Return the rooms of all bins and the remaining items of a state."""
     rooms = [room for room in range(CAPACITY) for _ in range(state[BINS + room])]
     return rooms, tuple(int(item) for item in state[ITEMS + state[PACKED] :])
 
 
 @cache
 def pack_by_brute_force(rooms, items):
-    """The fewest new bins, by trying every bin for every item, in the order in which they come."""
+    """Return the fewest new bins, by trying every bin for every item in their order."""
     if not items:
         return 0
     item = items[0]
@@ -62,9 +62,9 @@ def put_item(rooms, room, item):
 def test_exact_packing_q_equals_brute_force(items):
     simulator = Packing(items, items)
     states = collect_states(simulator)
-    told = ExactPacking(simulator).q(states)
+    costs = ExactPacking(simulator).q(states)
     legal = simulator.action_mask(states)
-    for state, q, fits in zip(states, told, legal, strict=True):
+    for state, q, fits in zip(states, costs, legal, strict=True):
         rooms, (item, *rest) = parse_state(state)
         assert fits.tolist() == [room >= item and (room == CAPACITY or room in rooms) for room in range(1, 11)]
         for room in range(1, CAPACITY + 1):
@@ -115,7 +115,7 @@ def test_packing_step_fills_one_bin_and_counts_new_ones():
 
 
 def test_packing_observation_does_not_depend_on_items_packed_before():
-    """Two states with the same bins and items left are seen alike, but for the share that is left."""
+    """States with the same bins and remaining items have equal observations, except for the remaining share."""
     short = Packing(3, 3)
     long = Packing(5, 5)
     state = np.zeros((1, ITEMS + 3), np.int16)

@@ -1,4 +1,4 @@
-"""Problems of the studies, held to the contract of all problems."""
+"""The contract of problems for the problems of the studies."""
 
 import pytest
 
@@ -20,4 +20,4 @@ def test_tasks_of_the_distribution_are_installed() -> None:
 
 
 class TestStudyProblems(ProblemContract):
-    """The contract, for every task of this distribution."""
+    """Contract of problems for every task of this distribution."""

@@ -1,4 +1,4 @@
-"""Simulators of the studies, held to the contract of all simulators."""
+"""The contract of simulators for the simulators of the studies."""
 
 import pytest
 
@@ -11,4 +11,4 @@ SIMULATORS = [Keys(horizon=40), MaskedKeys(horizon=40), Packing()]
 
 @pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulator: simulator.name)
 class TestStudySimulators(SimulatorContract):
-    """The contract, for the simulators of the studies."""
+    """Contract of simulators for the simulators of the studies."""

@@ -1,4 +1,4 @@
-"""Steps on the spot among doors and keys, counted by hand beside what the page says of them."""
+"""Blocked moves among doors and keys, counted independently and compared with the page."""
 
 import json
 from dataclasses import replace
@@ -34,7 +34,7 @@ def study_report(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Ru
 
 
 def blocked_share(run: Run) -> float:
-    """The share of steps after which one is where one was; of the last of an episode by taking it again."""
+    """Return the share of steps that do not change the state; the last step of an episode is repeated."""
     problem = run.config.problem
     fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
     simulator = Keys(problem.horizon, problem.grid_size, problem.doors)  # type: ignore[attr-defined]
@@ -49,10 +49,10 @@ def test_keys_study_reports_the_share_of_blocked_moves(study_report: tuple[list[
     shares = [method["on_the_spot"]["share"] for case in facts["cases"] for method in case["methods"]]
     assert shares[:2] == pytest.approx([np.mean([blocked_share(run) for run in runs]) for runs in groups[:2]])
     assert shares[0] > shares[1]
-    assert shares[2:] == [0, 0]  # where there are none
+    assert shares[2:] == [0, 0]  # no blocked moves
     assert f"| AggreVaTeD (exponentiated) | {shares[0]:.3f} (" in page
-    told = [case["methods"][1]["to_first"]["difference"] for case in facts["cases"]]
-    assert f"DAgger earns {told[0]:+.2f} (" in page and f"and {told[1]:+.2f} (" in page
+    differences = [case["methods"][1]["to_first"]["difference"] for case in facts["cases"]]
+    assert f"DAgger earns {differences[0]:+.2f} (" in page and f"and {differences[1]:+.2f} (" in page
 
 
 def test_keys_study_last_case_differs_in_blocked_moves_only(

@@ -1,4 +1,4 @@
-"""Packings learned with a few items and tested with more: the numbers, and that rules of thumb stand beside them."""
+"""Packing learned with few items and tested with more: numbers, and comparison with heuristics."""
 
 import json
 from dataclasses import replace
@@ -67,9 +67,9 @@ def test_packing_study_reports_percentages_and_paired_differences(study_report: 
     _, facts = study_report
     method = facts["larger"][1]["methods"][0]
     above = [100 * (one["bins"] / one["lower_bound"] - 1) for one in method["trials"]]
-    fitted = [100 * (one["best_fit"] / one["lower_bound"] - 1) for one in method["trials"]]
+    best_fit = [100 * (one["best_fit"] / one["lower_bound"] - 1) for one in method["trials"]]
     assert method["iqm"] == pytest.approx(np.mean(above))
-    assert method["to_best_fit"]["difference"] == pytest.approx(np.mean(above) - np.mean(fitted))
+    assert method["to_best_fit"]["difference"] == pytest.approx(np.mean(above) - np.mean(best_fit))
 
 
 def test_packing_study_page_has_tables_and_answer(study_report: tuple[Path, JsonDict]) -> None:
@@ -79,13 +79,15 @@ def test_packing_study_page_has_tables_and_answer(study_report: tuple[Path, Json
     assert (folder / "pays-packing.png").stat().st_size > 10_000
 
 
-def test_beside_best_fit_sentence_follows_from_the_intervals() -> None:
+def test_best_fit_comparison_sentence_follows_from_the_intervals() -> None:
     def make_case(items: int, low: float, high: float) -> JsonDict:
         return {
             "items": items,
             "methods": [{"label": "X", "to_best_fit": {"difference": (low + high) / 2, "low": low, "high": high}}],
         }
 
-    said = describe_best_fit_comparison([make_case(12, -2.0, -1.0), make_case(20, -1.0, 0.5), make_case(40, 1.0, 2.0)])
-    assert "X takes fewer with 12 (-1.50, -2.00 to -1.00) and more with 40 (+1.50, +1.00 to +2.00) items." in said
+    sentence = describe_best_fit_comparison(
+        [make_case(12, -2.0, -1.0), make_case(20, -1.0, 0.5), make_case(40, 1.0, 2.0)]
+    )
+    assert "X takes fewer with 12 (-1.50, -2.00 to -1.00) and more with 40 (+1.50, +1.00 to +2.00) items." in sentence
     assert "X is not told apart." in describe_best_fit_comparison([make_case(20, -1.0, 0.5)])
