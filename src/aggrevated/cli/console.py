@@ -177,7 +177,7 @@ PLAIN_TERMINALS = ("", "dumb", "unknown")  # terminals that cannot move the curs
 
 
 def supports_progress_bar() -> bool:
-    """Return whether standard error is a terminal with a movable cursor; those of notebooks and CI are not."""
+    """Return whether standard error is a terminal with a movable cursor, unlike that of notebooks and CI."""
     recorded = [name for name in (*NOTEBOOK_VARIABLES, "CI", "DATABRICKS_RUNTIME_VERSION") if os.environ.get(name)]
     return sys.stderr.isatty() and os.environ.get("TERM", "") not in PLAIN_TERMINALS and not recorded
 

@@ -136,7 +136,7 @@ class RunJob:
     """A whole run as a job. The worker opens it by its folder, since not every task can be pickled."""
 
     folder: Path
-    loop: LoopSettings  # may ask for more than the folder says
+    loop: LoopSettings  # its limits may be higher than those in the folder
     directory: Path
     ignore_numerics: bool
     returns_errors: bool = False  # an error is its outcome and does not end the other jobs

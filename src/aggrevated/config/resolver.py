@@ -1,4 +1,4 @@
-"""From task, method and explicit settings to a config; components are found by name."""
+"""Resolution of task, method and explicit settings into a config; components are found by name."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def select_components(task: Task, method: str, explicit: Mapping[str, Any]) -> S
         if name not in setting_names:
             match = suggest_close_match(name, setting_names)
             raise UsageError(
-                f"the task {task.name} or the method {method} sets {name!r}{match}, which is not a setting"
+                f"the task {task.name} or the method {method} sets {name!r}{match}, which is not a setting: remove it"
             )
     components: dict[str, Any] = {slot: apply_settings(cls(), presets) for slot, cls in classes.items()}
     config = Config(task, method, problem=apply_settings(task.problem, presets), **components)
@@ -375,5 +375,5 @@ def component_from_dict(task: Task, slot: str, default: Settings | None, content
         default = (HEAD_REGISTRY.get(name) if slot == "head" else find_component(task, slot, name))()
     settings = {key: value for key, value in content.items() if key != "name"}
     if name != default.name or set(settings) != set(get_declared_settings(type(default))):
-        raise UsageError(f"{name} has other settings")
+        raise UsageError(f"the settings of {name} are not those of this version")
     return apply_settings(default, settings)

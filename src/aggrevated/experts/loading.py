@@ -18,7 +18,7 @@ from aggrevated.storage import JsonDict, load_checksummed, reraise_storage_error
 
 @dataclass(frozen=True, kw_only=True)
 class ExpertCard:
-    """How an expert was trained and how well it acts; saved with its weights in one checksummed file."""
+    """Training and performance of an expert, saved with its weights in one checksummed file."""
 
     task: str
     algorithm: str

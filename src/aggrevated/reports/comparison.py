@@ -61,7 +61,7 @@ def get_worst_return(run: Run) -> float:
 
 
 def compute_target_return(run: Run, result: Result, ratio: float) -> float:
-    """Return the return that is this ratio of the expert's."""
+    """Return the return at this ratio of the way from the lowest to the expert's return."""
     expert = float(result.to_dict()["expert_return"])
     lowest = get_worst_return(run)
     return lowest + ratio * (expert - lowest)
@@ -73,13 +73,13 @@ def find_steps_to_reach(curve: CostCurve, level: float) -> dict[str, float | Non
     return {name: None if at is None else curve[name][at] for name in COST_AXES}
 
 
-def mean_best_return(curve: CostCurve, budget: float, start_return: float) -> float:
+def mean_best_return(curve: CostCurve, budget: float, before: float) -> float:
     """Return the best return so far, averaged over the budget of simulator steps.
 
-    Until the start is paid for, the return is `start_return`.
+    Until the start is paid for, the return is `before`.
     """
     at = np.clip([0.0, *curve["simulator_steps"], budget], 0.0, budget)
-    return float(np.diff(np.maximum.accumulate(at)) @ np.array([start_return, *curve["best_return"]]) / budget)
+    return float(np.diff(np.maximum.accumulate(at)) @ np.array([before, *curve["best_return"]]) / budget)
 
 
 def make_reach_row(label: str, costs_by_level: Mapping[str, Sequence[Mapping[str, float | None]]]) -> JsonDict:

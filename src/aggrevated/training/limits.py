@@ -10,20 +10,20 @@ from aggrevated.core.settings import check_setting, to_flag
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
 
-LIMIT_COUNTERS = dict(zip(LIMIT_NAMES, ("simulator_steps", "oracle_queries"), strict=True))  # what each limit bounds
+LIMIT_COUNTERS = dict(zip(LIMIT_NAMES, ("simulator_steps", "oracle_queries"), strict=True))  # by limit
 
 
-def count_spent(by: Learner | Metrics) -> dict[str, int]:
-    """Return what was spent so far, by the names of the limits."""
+def count_used(by: Learner | Metrics) -> dict[str, int]:
+    """Return the amounts used so far, by the names of the limits."""
     return {name: getattr(by, counter) for name, counter in LIMIT_COUNTERS.items()}
 
 
 def count_since(learner: Learner, before: Mapping[str, int]) -> dict[str, int]:
-    """Return what was spent since `before`, by the names of the limits."""
-    return {name: count - before[name] for name, count in count_spent(learner).items()}
+    """Return the amounts used since `before`, by the names of the limits."""
+    return {name: count - before[name] for name, count in count_used(learner).items()}
 
 
-def find_exhausted_limit(loop: LoopSettings, n: int, spent: Mapping[str, int], cost: Mapping[str, int]) -> str:
+def find_exhausted_limit(loop: LoopSettings, n: int, used: Mapping[str, int], cost: Mapping[str, int]) -> str:
     """Return the name of the limit that ends a run after n iterations; "" if the run continues.
 
     A limit ends the run if another iteration with the cost of the last one would exceed it; before the first
@@ -31,12 +31,12 @@ def find_exhausted_limit(loop: LoopSettings, n: int, spent: Mapping[str, int], c
     """
     if n >= loop.iterations:
         return "iterations"
-    exhausted = (name for name, limit in loop.limits.items() if spent[name] + max(cost.get(name, 0), 1) > limit)
+    exhausted = (name for name, limit in loop.limits.items() if used[name] + max(cost.get(name, 0), 1) > limit)
     return next(exhausted, "")
 
 
 def check_progress_towards_limit(run: Run, cost: Mapping[str, int]) -> None:
-    """Raise a `UsageError` if an iteration spent nothing of the only limits that could end the run."""
+    """Raise a `UsageError` if an iteration used nothing of the only limits that could end the run."""
     limits = run.config.loop.limits
     if not run.config.loop.known_iterations and not any(cost[name] for name in limits):
         units = " or ".join(LIMIT_UNITS[name] for name in limits)
@@ -49,7 +49,7 @@ def check_progress_towards_limit(run: Run, cost: Mapping[str, int]) -> None:
 
 def compute_fraction_done(loop: LoopSettings, line: Metrics) -> float:
     """Return how far a run is, from 0 to 1, by the limit that is nearest."""
-    fractions = (count_spent(line)[name] / limit for name, limit in loop.limits.items())
+    fractions = (count_used(line)[name] / limit for name, limit in loop.limits.items())
     return min(1.0, max(line.iteration / loop.iterations, *fractions, 0.0))
 
 
@@ -67,7 +67,7 @@ def extend_limits(
         return run
     loop = run.config.loop
     metrics = run.metrics()
-    done = {"iterations": len(metrics)} | (count_spent(metrics[-1]) if metrics else {})
+    done = {"iterations": len(metrics)} | (count_used(metrics[-1]) if metrics else {})
     old_limits = {"iterations": loop.known_iterations, **loop.limits}
     for name, value in new_limits.items():
         least = max(old_limits.get(name, 0), done.get(name, 0))

@@ -116,10 +116,10 @@ class Run:
             return cls(folder, config_from_dict(values, path, task, trust_code), values)
         rebuilt = rebuild_task(values, path, task, trust_code, env, expert)
         run = cls(folder, config_from_dict(values, path, rebuilt, trust_code), values)
-        run._refuse_another()
+        run._check_same_problem()
         return run
 
-    def _refuse_another(self) -> None:
+    def _check_same_problem(self) -> None:
         """Raise a `DataError` if environment or expert are not those of the checkpoints."""
         metadata = read_newest_metadata(self.folder / CHECKPOINTS)
         if metadata is not None:

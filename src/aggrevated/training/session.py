@@ -81,7 +81,7 @@ class TrainingSession:
     def ended_by(self) -> str:
         """Name of the limit that ends the run now; "" if the run continues."""
         learner = self.inputs.learner
-        return limits.find_exhausted_limit(self.run.config.loop, learner.n, limits.count_spent(learner), self.cost)
+        return limits.find_exhausted_limit(self.run.config.loop, learner.n, limits.count_used(learner), self.cost)
 
     def is_checkpoint_due(self) -> bool:
         """Return whether to save a checkpoint: every few iterations, at the end, and after much work."""

@@ -178,7 +178,7 @@ class Trainer:
         )  # fmt: skip
         with ChecksummedJournal(run.folder / METRICS, session.last_checksum) as journal:
             while not session.ended_by:
-                counts_before = limits.count_spent(learner)
+                counts_before = limits.count_used(learner)
                 iteration = next(iterations)
                 seconds = time.perf_counter() - started
                 metrics = make_metrics(iteration, learner, seconds, time.process_time() - cpu_started)

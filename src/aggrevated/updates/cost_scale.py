@@ -29,7 +29,7 @@ class RunningCostScale:
         return float(np.sqrt(self.squares / self.states)) if self.squares else 1.0
 
     def include(self, cost_to_go: CostToGo, trajectories: Trajectories) -> RunningCostScale:
-        """Return the scale over these states as well."""
+        """Return the scale with these states included."""
         queried = cost_to_go.weight > 0
         squares = np.square(cost_to_go.values[queried], dtype=np.float64)  # [states, A] or [states]
         if cost_to_go.has_all_actions:

@@ -169,7 +169,7 @@ def load_peer_reach_rows(task: Task, folder: Path) -> list[JsonDict]:
 
 
 def is_peer_row(row: JsonDict) -> bool:
-    """Return whether a row is another library's: only these name the chosen setting."""
+    """Return whether a row is of another library; only such rows name the chosen setting."""
     return "chosen" in row
 
 

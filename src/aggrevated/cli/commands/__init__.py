@@ -1,1 +1,1 @@
-"""One file per command; each says in `command` which it is, and imports nothing heavy before it is run."""
+"""Commands: one module each, with the name in `command`; slow imports happen when it runs."""

@@ -96,7 +96,7 @@ class SweepCommand:
         run_sweep_to_end(create_or_open_sweep(folder, self.build_request(folder)), self.json, self.engine)
 
     def build_request(self, folder: Path) -> "SweepRequest":
-        """Return the request; options that are not set are those of the sweep in the folder, if it varies the same."""
+        """Return the request; options that are not set come from the sweep in the folder, if it varies the same."""
         from aggrevated.sweeps.request import TRIALS, SweepRequest, choose_search
         from aggrevated.sweeps.search_space import parse_variations
         from aggrevated.sweeps.sweep import RECORD, Sweep

@@ -101,7 +101,7 @@ class Train:
         for line in describe_config(config):
             print_note(line)
         trainer = Trainer(config)
-        trainer.build()  # what cannot be built leaves no folder
+        trainer.build()  # raises before the folder is created
         folder = self.out or choose_run_folder(config)
         runs = create_trials(folder, config, self.trials)
         print_note(f"run: {folder}")

@@ -30,15 +30,15 @@ def check_tree(heads: Sequence[int] | Array) -> None:
         DataError: the heads do not form such a tree; the message names symbols by their numbers.
     """
     arcs = [(dependent, int(head)) for dependent, head in enumerate(heads, 1)]
-    _require_numbers(arcs)
-    _require_one_root(arcs)
-    _require_no_circle(dict(arcs))
+    _check_head_numbers(arcs)
+    _check_one_root(arcs)
+    _check_no_circle(dict(arcs))
     for one, other in combinations(arcs, 2):
         if _is_crossing(one, other):
             raise DataError(f"{_format_arc(one)} crosses {_format_arc(other)}; give one of these symbols another head")
 
 
-def _require_numbers(arcs: Sequence[tuple[int, int]]) -> None:
+def _check_head_numbers(arcs: Sequence[tuple[int, int]]) -> None:
     if not arcs:
         raise DataError("the tree has no symbols; write at least one")
     for dependent, head in arcs:
@@ -48,7 +48,7 @@ def _require_numbers(arcs: Sequence[tuple[int, int]]) -> None:
             raise DataError(f"symbol {dependent} is its own head; give it another")
 
 
-def _require_one_root(arcs: Sequence[tuple[int, int]]) -> None:
+def _check_one_root(arcs: Sequence[tuple[int, int]]) -> None:
     roots = [dependent for dependent, head in arcs if head == 0]
     if not roots:
         raise DataError("no symbol depends on ROOT; choose one that does")
@@ -56,7 +56,7 @@ def _require_one_root(arcs: Sequence[tuple[int, int]]) -> None:
         raise DataError(f"the symbols {_format_numbers(roots)} depend on ROOT; keep one of them there")
 
 
-def _require_no_circle(heads: dict[int, int]) -> None:
+def _check_no_circle(heads: dict[int, int]) -> None:
     reach_root = {0}
     for start in heads:
         path = [start]
@@ -229,7 +229,7 @@ def _parse(data: bytes) -> Element:
     except ImportError as error:
         raise UsageError("reading InkML needs defusedxml: pip install 'aggrevated[parsing]'") from error
     parser = DefusedXMLParser(target=_Bounded(), forbid_dtd=True)
-    parser.parser.XmlDeclHandler = _refuse_strange_encodings
+    parser.parser.XmlDeclHandler = _check_encoding
     try:
         parser.feed(data)
         root: Element = parser.close()
@@ -242,7 +242,7 @@ def _parse(data: bytes) -> Element:
     return root
 
 
-def _refuse_strange_encodings(version: str, encoding: str | None, standalone: int) -> None:
+def _check_encoding(version: str, encoding: str | None, standalone: int) -> None:
     if encoding is not None and encoding.lower() not in ENCODINGS:
         raise DataError(f"it is encoded in {_shorten_text(encoding)}; save it as UTF-8")
 

@@ -78,9 +78,9 @@ def add_exponent_labels(axes: Axes, growths: Sequence[Growth], colors: dict[str,
 
 
 def move_apart(heights: Array, gap: float) -> Array:
-    """Return positions at least a gap apart, in the order of the wanted ones and as near to them as possible.
+    """Return positions at least a gap apart, in the order of `heights` and as near to them as possible.
 
-    The least-squares solution: minus the gaps, it is the isotonic regression of the wanted positions.
+    The least-squares solution: minus the gaps, it is the isotonic regression of the heights.
     """
     order = np.argsort(heights, kind="stable")
     pools: list[list[float]] = []  # positions that touch each other

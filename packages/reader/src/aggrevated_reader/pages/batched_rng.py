@@ -44,18 +44,18 @@ class BatchedRng:
         return low + int((high - low + 1) * self.sample_fraction())
 
     def pick(self, items: Sequence[T]) -> T:
-        """Sample one of the things, all with equal probability."""
+        """Sample one of the items, all with equal probability."""
         return items[int(len(items) * self.sample_fraction())]
 
     def weigh(self, choice: WeightedChoice[T]) -> T:
-        """Sample one of the things by its weight."""
+        """Sample one of the items by its weight."""
         index = bisect_right(choice.until, self.sample_fraction())
         return choice.items[min(index, len(choice.items) - 1)]
 
 
 @dataclass(frozen=True)
 class WeightedChoice(Generic[T]):
-    """Things to sample from, with weights."""
+    """Items to sample from, with weights."""
 
     items: tuple[T, ...]
     until: tuple[float, ...]  # cumulative shares of the weights

@@ -114,14 +114,14 @@ def _select_parts(labels: Array, count: int, pen: float) -> tuple[Array, Array, 
 
 
 def _find_dust(sizes: Array) -> Array:
-    """Return which pieces are dust, from their longer sides: small ones, if there are very many of them."""
+    """Return which parts are dust, from their longer sides: small ones, if there are very many of them."""
     large = sizes[sizes > DUST]
     small = sizes <= max(DUST, 0.1 * float(np.percentile(large, 75)) if len(large) else 0.0)
     return small if small.sum() > max(8, 0.4 * (~small).sum()) else np.zeros_like(small)
 
 
 def _is_frame(ink: Array, page: tuple[int, ...]) -> bool:
-    """Return whether a piece goes round most of the page and touches all four sides of its box."""
+    """Return whether a part goes round most of the page and touches all four sides of its box."""
     height, width = ink.shape
     if height < FRAME * page[0] or width < FRAME * page[1]:
         return False
