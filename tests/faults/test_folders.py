@@ -82,10 +82,10 @@ def test_resume_refuses_altered_metrics(run_copy: Path, finished: bool, capsys: 
         "two lines swapped": b"".join([*rows[:4], rows[5], rows[4], *rows[6:]]),
         "a line that is no JSON": b"".join([*rows[:4], b"x\n", *rows[5:]]),
     }
-    for what, data in altered.items():
+    for kind, data in altered.items():
         path.write_bytes(data)
         code, sentence = failure(["resume", str(run_copy)], capsys)
-        assert code == 65 and "metrics.jsonl was changed" in sentence, what
+        assert code == 65 and "metrics.jsonl was changed" in sentence, kind
     facts = write_and_read_journal(original, path)
     facts[3]["roll_in_return"] += 1.0
     rewrite_journal(path, facts)  # with valid checksums
@@ -109,8 +109,8 @@ def test_commands_refuse_a_changed_config_and_name_the_remedy(
     assert code == 65 and f"{run_copy}/config.json was changed after it was written" in sentence
     assert "train --config" in sentence
     result = json.loads(said(["train", "--config", f"{run_copy}/config.json", "--iterations", "2", "--json"], capsys))
-    made = json.loads((Path(result["run_folder"]) / "config.json").read_text())
-    assert (made["problem"]["horizon"], made["loop"]["iterations"]) == (21, 2)
+    config = json.loads((Path(result["run_folder"]) / "config.json").read_text())
+    assert (config["problem"]["horizon"], config["loop"]["iterations"]) == (21, 2)
 
 
 def test_commands_refuse_a_changed_result(run_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,8 +244,8 @@ def test_repaired_run_can_be_extended_to_the_same_weights(
         assert list(read_metrics(run_copy)[-1]) == list(read_metrics(finished_run)[-1])  # in the same order
     fit_run(replace(Run.open(run_copy), config=longer))
     path.write_bytes(path.read_bytes()[:-20])
-    again = fit_run(Run.open(run_copy))
-    assert again.weights_sha256 == expected.weights_sha256
+    extended = fit_run(Run.open(run_copy))
+    assert extended.weights_sha256 == expected.weights_sha256
     assert [line["iteration"] for line in read_metrics(run_copy)][-5:] == [10, 11, 12, 13, 14]
     main(["compare", str(run_copy), "--out", str(tmp_path / "figure")])
 
@@ -299,11 +299,11 @@ def test_checkpoint_is_not_quarantined_when_memory_runs_out(run_copy: Path, monk
         return original(path, **named)
 
     (run_copy / "result.json").unlink()
-    there = sorted((run_copy / "checkpoints").iterdir())
+    checkpoints = sorted((run_copy / "checkpoints").iterdir())
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
         patch.setattr(safetensors, "safe_open", raise_memory_error)
         fit_run(Run.open(run_copy))
-    assert sorted((run_copy / "checkpoints").iterdir()) == there
+    assert sorted((run_copy / "checkpoints").iterdir()) == checkpoints
 
 
 def test_list_newest_first_sorts_checkpoints_by_number(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ MODELS: dict[str, tuple[Callable[[], bytes], str]] = {
     "infinite": (lambda: sb3_model(with_weight(DQN[WEIGHT] / 0)), f"has a {WEIGHT} that is not finite; pass an expert"),
     "one dimension": (
         lambda: sb3_model(with_weight(torch.ones(4))),
-        rf"has a {WEIGHT} of shape \[4\], which no layer has",
+        rf"has a {WEIGHT} of shape \[4\], which no dense layer has",
     ),
     "no numbers": (
         lambda: sb3_model(with_weight(torch.ones(8, 0))),
@@ -183,9 +183,9 @@ def assert_refused(words: str, path: Path, read: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_load_expert_refuses_a_hostile_sb3_model(kind: str, tmp_path: Path) -> None:
-    made, words = MODELS[kind]
+    make_file, words = MODELS[kind]
     path = tmp_path / "model.zip"
-    path.write_bytes(made())
+    path.write_bytes(make_file())
     assert_refused(words, path, lambda: load_expert(str(path), CartPole()))
 
 
@@ -251,7 +251,7 @@ CHECKSUMMED: dict[str, tuple[Callable[[Path], bytes], str]] = {
     ),
     "one dimension": (
         lambda f: checksummed_file(f, {**DQN, WEIGHT: torch.ones(4)}),
-        r"of shape \[4\], which no layer has",
+        r"of shape \[4\], which no dense layer has",
     ),
     "three dimensions": (
         lambda f: checksummed_file(f, {**DQN, WEIGHT: torch.ones(1, 8, 4)}),
@@ -329,9 +329,9 @@ CHECKSUMMED: dict[str, tuple[Callable[[Path], bytes], str]] = {
 
 @pytest.mark.parametrize("kind", CHECKSUMMED)
 def test_load_expert_refuses_a_hostile_checksummed_file(kind: str, tmp_path: Path) -> None:
-    made, words = CHECKSUMMED[kind]
+    make_file, words = CHECKSUMMED[kind]
     path = tmp_path / "expert.safetensors"
-    path.write_bytes(made(tmp_path))
+    path.write_bytes(make_file(tmp_path))
     assert_refused(words, path, lambda: load_expert(str(path), CartPole()))
 
 

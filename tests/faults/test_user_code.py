@@ -270,7 +270,7 @@ def test_run_can_be_resumed_after_user_code_failed(tmp_path: Path, engine: str) 
         make=lambda horizon: GymnasiumSimulator(kind, horizon), make_expert=lambda _: expert, horizon=8
     )
     task = Task(name="moody", title="Moody", problem=problem)
-    whole = train(task, "dagger", out=tmp_path / "whole", **TINY).result()
+    uninterrupted = train(task, "dagger", out=tmp_path / "whole", **TINY).result()
     run = Run.create(tmp_path / "run", Run.open(tmp_path / "whole", task).config)
 
     def break_it(_: object) -> None:
@@ -282,8 +282,8 @@ def test_run_can_be_resumed_after_user_code_failed(tmp_path: Path, engine: str) 
     if engine_object:
         engine_object.close()
     (tmp_path / "broken").unlink()
-    again = fit_run(Run.open(run.folder, task))
-    assert whole is not None and again.weights_sha256 == whole.weights_sha256
+    resumed = fit_run(Run.open(run.folder, task))
+    assert uninterrupted is not None and resumed.weights_sha256 == uninterrupted.weights_sha256
 
 
 def test_learner_refuses_policy_simulator_expert_and_oracle_that_do_not_fit() -> None:

@@ -26,8 +26,8 @@ class Corridor(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         assert action in (-1, 0, 1)
         self.place += int(action)
-        there = self.place == (self.length if self.goal else -self.length)
-        return self._observe(), 10.0 * there - 1.0, there, False, {}
+        at_goal = self.place == (self.length if self.goal else -self.length)
+        return self._observe(), 10.0 * at_goal - 1.0, at_goal, False, {}
 
     def _observe(self) -> dict[str, Any]:
         return {"goal": self.goal, "place": np.array([100.0 * self.place], np.float32)}

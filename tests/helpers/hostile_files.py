@@ -136,8 +136,8 @@ def splice(data: bytes, rng: random.Random) -> bytes:
 
 def insert(data: bytes, rng: random.Random) -> bytes:
     position = rng.randrange(len(data) + 1)
-    what = [rng.randbytes(rng.choice([1, 4, 1000])), b"[" * 200_000, b"\0" * 100_000, b"PK\5\6" + bytes(18)]
-    return data[:position] + rng.choice(what) + data[position:]
+    insertions = [rng.randbytes(rng.choice([1, 4, 1000])), b"[" * 200_000, b"\0" * 100_000, b"PK\5\6" + bytes(18)]
+    return data[:position] + rng.choice(insertions) + data[position:]
 
 
 def replace_binary_number(data: bytes, rng: random.Random) -> bytes:

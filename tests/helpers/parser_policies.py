@@ -71,8 +71,8 @@ def demonstrated(pages: Corpus, n=1, count=8):
     from aggrevated.oracles.zero_one import make_zero_one_oracle
 
     parser = Parser(pages, np.arange(len(pages.lengths)))
-    found = trajectories(pages, count=count, n=n)
-    return found, make_zero_one_oracle(parser.expert, parser.action_space)(found)
+    parses = trajectories(pages, count=count, n=n)
+    return parses, make_zero_one_oracle(parser.expert, parser.action_space)(parses)
 
 
 def assert_parse_batch_is_greedy(policy, pages: Corpus) -> None:

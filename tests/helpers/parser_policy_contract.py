@@ -17,27 +17,27 @@ EXPERT_PARSES = trajectories(PAGES, count=15)  # parses by the expert, identical
 ALL = np.arange(15)
 
 
-def sequence_probabilities(policy, found=EXPERT_PARSES):
+def sequence_probabilities(policy, parses=EXPERT_PARSES):
     """Return the probabilities of `distribution`, [K, T, A], at legal actions."""
     with torch.no_grad():
-        arrays = map(torch.from_numpy, (found.observations, found.mask, found.action_mask))
+        arrays = map(torch.from_numpy, (parses.observations, parses.mask, parses.action_mask))
         return policy.distribution(*arrays).probs.numpy()
 
 
-def actor_probabilities(policy, chosen=ALL, found=EXPERT_PARSES):
+def actor_probabilities(policy, chosen=ALL, parses=EXPERT_PARSES):
     """Return the probabilities of the actor step by step; a trajectory is dropped when its parse has ended."""
     actor = policy.actor()
-    out = np.zeros((len(chosen), *found.action_mask.shape[1:]))
+    out = np.zeros((len(chosen), *parses.action_mask.shape[1:]))
     memory = actor.memory(len(chosen))
     rows = np.arange(len(chosen))
-    for t in range(found.mask.shape[1]):
-        live = found.mask[chosen[rows], t]
+    for t in range(parses.mask.shape[1]):
+        live = parses.mask[chosen[rows], t]
         rows = rows[live]
         memory = memory[live]
         if not len(rows):
             break
-        parameters, memory = actor.parameters(found.observations[chosen[rows], t], memory)
-        logits = np.where(found.action_mask[chosen[rows], t], parameters.astype(float), -np.inf)
+        parameters, memory = actor.parameters(parses.observations[chosen[rows], t], memory)
+        logits = np.where(parses.action_mask[chosen[rows], t], parameters.astype(float), -np.inf)
         out[rows, t] = np.exp(logits - np.logaddexp.reduce(logits, axis=1, keepdims=True))
     return out
 
@@ -47,11 +47,11 @@ class ParserPolicyContract:
 
     def test_parser_policy_distribution_agrees_with_its_actor(self, kind):
         policy = reader(kind, PAGES)
-        found = actor_probabilities(policy)
+        actual = actor_probabilities(policy)
         np.testing.assert_allclose(
-            found[EXPERT_PARSES.mask], sequence_probabilities(policy)[EXPERT_PARSES.mask], atol=2e-5
+            actual[EXPERT_PARSES.mask], sequence_probabilities(policy)[EXPERT_PARSES.mask], atol=2e-5
         )
-        assert np.ptp(found[EXPERT_PARSES.mask], axis=0).min() > 0.05  # a constant policy would pass trivially
+        assert np.ptp(actual[EXPERT_PARSES.mask], axis=0).min() > 0.05  # a constant policy would pass trivially
 
     def test_parser_policy_actor_is_independent_of_other_trajectories_in_batch(self, kind):
         policy = reader(kind, PAGES)
@@ -60,10 +60,10 @@ class ParserPolicyContract:
             np.testing.assert_array_equal(actor_probabilities(policy, np.array(chosen)), together[chosen])
 
     def test_parser_policy_gives_illegal_actions_probability_zero(self, kind):
-        found = sequence_probabilities(reader(kind, PAGES))
+        actual = sequence_probabilities(reader(kind, PAGES))
         assert (
             not EXPERT_PARSES.action_mask[EXPERT_PARSES.mask].all()
-            and not found[EXPERT_PARSES.mask][~EXPERT_PARSES.action_mask[EXPERT_PARSES.mask]].any()
+            and not actual[EXPERT_PARSES.mask][~EXPERT_PARSES.action_mask[EXPERT_PARSES.mask]].any()
         )
 
     def test_parser_policy_actor_does_not_modify_observation_or_memory(self, kind):

@@ -80,15 +80,15 @@ class ProblemContract:
 
     def test_problem_is_identical_when_rebuilt_and_after_pickling(self, task: Task) -> None:
         config = small_config(task)
-        again = small_config(task)
+        repeated = small_config(task)
         unpickled = pickle.loads(pickle.dumps(config))
-        problems = [one.built_problem for one in (config, again, unpickled)]
+        problems = [one.built_problem for one in (config, repeated, unpickled)]
         assert len({digest_tensors(dict(problem.fingerprint)) for problem in problems}) == 1
         assert (
             len(
                 {
                     problem.validate(make_policy(one))
-                    for problem, one in zip(problems, (config, again, unpickled), strict=True)
+                    for problem, one in zip(problems, (config, repeated, unpickled), strict=True)
                 }
             )
             == 1

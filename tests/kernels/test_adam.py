@@ -28,11 +28,11 @@ def run_steps(network, x, optimizer, steps):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_adam_matches_torch_bit_for_bit(seed):
-    (ours, x) = make_problem(seed)
-    (theirs, _) = make_problem(seed)
-    run_steps(ours, x, Adam(ours.parameters(), lr=0.5), 20)
-    run_steps(theirs, x, torch.optim.Adam(theirs.parameters(), lr=0.5), 20)
-    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+    (our_network, x) = make_problem(seed)
+    (torch_network, _) = make_problem(seed)
+    run_steps(our_network, x, Adam(our_network.parameters(), lr=0.5), 20)
+    run_steps(torch_network, x, torch.optim.Adam(torch_network.parameters(), lr=0.5), 20)
+    assert all(torch.equal(a, b) for a, b in zip(our_network.parameters(), torch_network.parameters(), strict=True))
 
 
 def test_adam_initializes_moments_once(monkeypatch):
@@ -46,17 +46,17 @@ def test_adam_initializes_moments_once(monkeypatch):
 
 @pytest.mark.parametrize("first", [Adam, torch.optim.Adam])
 def test_adam_continues_from_a_loaded_state_dict(first):
-    (straight, x) = make_problem(0)
+    (network, x) = make_problem(0)
     (stopped, _) = make_problem(0)
-    whole = Adam(straight.parameters())
-    half = first(stopped.parameters())
-    run_steps(straight, x, whole, 5)
-    run_steps(stopped, x, half, 5)
-    again = Adam(stopped.parameters())
-    again.load_state_dict(half.state_dict())
-    run_steps(straight, x, whole, 5)
-    run_steps(stopped, x, again, 5)
-    assert all(torch.equal(a, b) for a, b in zip(straight.parameters(), stopped.parameters(), strict=True))
+    uninterrupted = Adam(network.parameters())
+    interrupted = first(stopped.parameters())
+    run_steps(network, x, uninterrupted, 5)
+    run_steps(stopped, x, interrupted, 5)
+    restored = Adam(stopped.parameters())
+    restored.load_state_dict(interrupted.state_dict())
+    run_steps(network, x, uninterrupted, 5)
+    run_steps(stopped, x, restored, 5)
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), stopped.parameters(), strict=True))
 
 
 def test_adam_does_not_import_torch_dynamo():

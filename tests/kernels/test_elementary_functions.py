@@ -50,6 +50,6 @@ def test_gumbel_of_0_is_minus_infinity():
 
 def test_exp_scalar_of_non_positive_inputs_is_within_a_few_bits():
     x = np.concatenate([np.linspace(-80, 0, 20_001), [-np.inf, -200.0]]).astype(np.float32)
-    found = np.array([exp_scalar(value) for value in x])
-    np.testing.assert_allclose(found[:-2], np.exp(x[:-2].astype(np.float64)), rtol=4e-7)
-    assert (found[-2:] < 2e-35).all()
+    actual = np.array([exp_scalar(value) for value in x])
+    np.testing.assert_allclose(actual[:-2], np.exp(x[:-2].astype(np.float64)), rtol=4e-7)
+    assert (actual[-2:] < 2e-35).all()

@@ -89,7 +89,7 @@ def test_writer_receives_every_metrics_line_once_and_the_result(offer_writers, t
 
 def test_writer_of_a_resumed_run_receives_all_lines_and_changes_no_weights(offer_writers, tmp_path):
     offer_writers(kept=RecordingWriter)
-    whole = train("cartpole", out=tmp_path / "whole", **SMALL)
+    uninterrupted = train("cartpole", out=tmp_path / "whole", **SMALL)
     run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=1, **SMALL))
     interrupt_after(run, 2, "kept")
     assert [line["iteration"] for line in RecordingWriter.received[1:-1]] == [1, 2, 3] and RecordingWriter.received[
@@ -100,7 +100,7 @@ def test_writer_of_a_resumed_run_receives_all_lines_and_changes_no_weights(offer
         RecordingWriter.received[1:-1] == [line.to_dict() for line in run.metrics()]
         and len(RecordingWriter.received) == 6
     )
-    assert run.result().weights_sha256 == whole.result().weights_sha256
+    assert run.result().weights_sha256 == uninterrupted.result().weights_sha256
 
 
 def test_failing_writer_does_not_stop_the_run(offer_writers, tmp_path):

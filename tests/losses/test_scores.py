@@ -48,10 +48,10 @@ def test_trajectory_scores_ignore_expert_steps():
     trajectories = random_trajectories()
     all_by_expert = replace(trajectories, by_expert=trajectories.mask, alpha=1.0)
     assert not compute_trajectory_scores(policy, all_by_expert).any()
-    half = with_expert_steps(trajectories, 0.5)
-    other = replace(half, actions=np.where(half.by_expert, 2 - half.actions, half.actions))
-    assert (half.actions != other.actions).any()
-    assert torch.equal(compute_trajectory_scores(policy, half), compute_trajectory_scores(policy, other))
+    mixed = with_expert_steps(trajectories, 0.5)
+    other = replace(mixed, actions=np.where(mixed.by_expert, 2 - mixed.actions, mixed.actions))
+    assert (mixed.actions != other.actions).any()
+    assert torch.equal(compute_trajectory_scores(policy, mixed), compute_trajectory_scores(policy, other))
 
 
 def test_trajectory_scores_of_uniform_policy_match_hand_computed_values():

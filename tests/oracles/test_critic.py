@@ -56,11 +56,11 @@ def test_generalized_advantages_match_hand_computed_values():
 
 def test_untrained_critic_oracle_with_lambda_1_returns_reward_to_go():
     trajectories = random_trajectories(k=20, t=5, dtype=np.float32)
-    found = CriticOracle(gae_lambda=1.0)(trajectories)
+    costs = CriticOracle(gae_lambda=1.0)(trajectories)
     expected = RewardToGoOracle()(trajectories)
-    np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
-    np.testing.assert_array_equal(found.weight, expected.weight)
-    assert found.queries == found.simulator_steps == 0
+    np.testing.assert_allclose(costs.values, expected.values, atol=1e-6)
+    np.testing.assert_array_equal(costs.weight, expected.weight)
+    assert costs.queries == costs.simulator_steps == 0
 
 
 @pytest.mark.parametrize("gae_lambda", [1.0, 0.5, 0.0])
@@ -103,16 +103,16 @@ def test_critic_oracle_has_lower_variance_than_leave_one_out_baseline():
 
 
 def test_critic_oracle_resumes_from_state_with_identical_bits():
-    straight = CriticOracle()
+    uninterrupted = CriticOracle()
     resumed = CriticOracle()
-    assert straight.state() == {}
+    assert uninterrupted.state() == {}
     resumed.restore({})
     for n in (1, 2):
-        straight(roll_in_batch(n))
-    resumed.restore({name: w.clone() for name, w in straight.state().items()})
+        uninterrupted(roll_in_batch(n))
+    resumed.restore({name: w.clone() for name, w in uninterrupted.state().items()})
     for n in (3, 4):
-        np.testing.assert_array_equal(straight(roll_in_batch(n)).values, resumed(roll_in_batch(n)).values)
-    first = straight.state()
+        np.testing.assert_array_equal(uninterrupted(roll_in_batch(n)).values, resumed(roll_in_batch(n)).values)
+    first = uninterrupted.state()
     second = resumed.state()
     assert first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
@@ -141,11 +141,11 @@ def test_critic_oracle_is_invariant_to_units_of_observations_and_costs():
     plain = random_trajectories(k=40, t=6, dtype=np.float32)
     units = np.array([4096.0, 1.0, 1 / 64], np.float32)
     other = replace(plain, observations=units * plain.observations, costs=1024.0 * plain.costs)
-    found = [
+    actual = [
         [critic(one).values for _ in range(4)] for critic, one in ((CriticOracle(), plain), (CriticOracle(), other))
     ]
-    np.testing.assert_allclose(found[1][3], 1024.0 * found[0][3], rtol=1e-4)
-    assert not np.allclose(found[0][0], found[0][3], atol=0.1)
+    np.testing.assert_allclose(actual[1][3], 1024.0 * actual[0][3], rtol=1e-4)
+    assert not np.allclose(actual[0][0], actual[0][3], atol=0.1)
 
 
 def test_critic_oracle_accepts_constant_observations_and_costs():
@@ -156,5 +156,5 @@ def test_critic_oracle_accepts_constant_observations_and_costs():
 
 
 def test_critic_settings_build_critic_oracle():
-    found = CriticSettings(0.9, 0.99, (8, 4), 7, 0.1).build(MDP, None)
-    assert found == CriticOracle(0.9, 0.99, (8, 4), 7, 0.1)
+    actual = CriticSettings(0.9, 0.99, (8, 4), 7, 0.1).build(MDP, None)
+    assert actual == CriticOracle(0.9, 0.99, (8, 4), 7, 0.1)

@@ -37,17 +37,17 @@ def weights_of_iterations(learner: Learner, oracle, iterations: int) -> list[np.
 def test_loki_imitates_before_switch_and_reinforces_after_it(update, make_reinforcement):
     """The critic is trained on all trajectories before the switch and continues from there."""
     loki, other = (Learner(linear_policy(None).float(), update()) for _ in range(2))
-    found = weights_of_iterations(loki, LokiOracle(IMITATION, make_reinforcement(), switch=3), 6)
+    actual = weights_of_iterations(loki, LokiOracle(IMITATION, make_reinforcement(), switch=3), 6)
     reinforcement = make_reinforcement()
     np.testing.assert_array_equal(
-        found[:3], weights_of_iterations(other, LokiOracle(IMITATION, reinforcement, switch=99), 3)
+        actual[:3], weights_of_iterations(other, LokiOracle(IMITATION, reinforcement, switch=99), 3)
     )
     np.testing.assert_array_equal(
-        found[:3], weights_of_iterations(Learner(linear_policy(None).float(), update()), IMITATION, 3)
+        actual[:3], weights_of_iterations(Learner(linear_policy(None).float(), update()), IMITATION, 3)
     )
     assert loki.oracle_queries == other.oracle_queries > 0  # the expert is not queried after the switch
-    np.testing.assert_array_equal(found[3:], weights_of_iterations(other, reinforcement, 3))
-    assert not np.array_equal(found[2], found[3])
+    np.testing.assert_array_equal(actual[3:], weights_of_iterations(other, reinforcement, 3))
+    assert not np.array_equal(actual[2], actual[3])
 
 
 def test_loki_oracle_trains_critic_before_switch():
@@ -80,8 +80,8 @@ def test_sample_switch_iteration_depends_on_seed_only():
 
 def test_loki_settings_fill_in_missing_switch_bounds():
     def bounds(**given):
-        found = resolve_config("cartpole", "loki", **given).reinforcement
-        return found.imitation_min, found.imitation_max
+        actual = resolve_config("cartpole", "loki", **given).reinforcement
+        return actual.imitation_min, actual.imitation_max
 
     assert bounds(iterations=40) == (2, 4) and bounds(iterations=1) == (1, 1) and bounds(iterations=900) == (5, 10)
     assert bounds(imitation_min=8) == (8, 16) and bounds(imitation_max=9) == (5, 9)

@@ -86,26 +86,28 @@ def test_lols_oracle_with_beta_1_equals_monte_carlo_oracle_bit_for_bit(kind, ste
     finite = simulator.name == "cartpole"
     expert, head = (SignExpert(), CategoricalHead(2)) if finite else (Home(), GaussianHead(2))
     policy = randomise(KINDS[kind](simulator.observation_space.shape[0], head), 1, 0.4)
-    found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 12))
-    ours = LolsOracle(simulator, expert, 1.0, steps, advantage, all_actions=False)(found, policy)
-    theirs = MonteCarloOracle(simulator, expert, steps, advantage=advantage)(found)
-    for name, array in theirs.arrays.items():
-        np.testing.assert_array_equal(ours.arrays[name], array, err_msg=name)
-    assert (ours.queries, ours.simulator_steps) == (theirs.queries, theirs.simulator_steps)
+    trajectories = roll_in(
+        simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 12)
+    )
+    costs = LolsOracle(simulator, expert, 1.0, steps, advantage, all_actions=False)(trajectories, policy)
+    expected = MonteCarloOracle(simulator, expert, steps, advantage=advantage)(trajectories)
+    for name, array in expected.arrays.items():
+        np.testing.assert_array_equal(costs.arrays[name], array, err_msg=name)
+    assert (costs.queries, costs.simulator_steps) == (expected.queries, expected.simulator_steps)
 
 
 def test_lols_oracle_with_beta_1_estimates_q_star_of_every_action():
     """Enumerates every trajectory: E[estimate | s_t] = Q*_t(s, a) for each s, a and t."""
     every = every_trajectory(linear_policy())
     policy = linear_policy().float()
-    found = LolsOracle(TinyMdp(), TinyExpert(), 1.0, advantage=False)(every.trajectories, policy)
+    costs = LolsOracle(TinyMdp(), TinyExpert(), 1.0, advantage=False)(every.trajectories, policy)
     s = every.trajectories.states[..., 0]
     for t in range(3):
         for i in range(3):
-            here = every.probability * ((s == i) & every.trajectories.mask)[:, t]
-            np.testing.assert_allclose(here @ found.values[:, t] / here.sum(), Q_STAR[t, i], atol=1e-6)
+            weight = every.probability * ((s == i) & every.trajectories.mask)[:, t]
+            np.testing.assert_allclose(weight @ costs.values[:, t] / weight.sum(), Q_STAR[t, i], atol=1e-6)
     advantages = LolsOracle(TinyMdp(), TinyExpert(), 1.0)(every.trajectories, policy)
-    np.testing.assert_array_equal(advantages.values, found.values - found.values.min(axis=2, keepdims=True))
+    np.testing.assert_array_equal(advantages.values, costs.values - costs.values.min(axis=2, keepdims=True))
 
 
 @pytest.mark.parametrize("scale", [1e4, -1e4])
@@ -115,15 +117,15 @@ def test_lols_oracle_with_beta_0_equals_learner_q_by_backward_induction(scale):
     policy = random_table(mdp, 3, scale)
     pi = tabular_probabilities(policy, mdp)
     assert ((pi < 1e-6) | (pi > 1 - 1e-6)).all()
-    found = roll_in(
+    trajectories = roll_in(
         mdp, RollInPolicy(TabularExpert(mdp), policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)
     )
     q = compute_policy_q_values(mdp.transitions, mdp.costs, pi)
-    s = found.states[..., 0].astype(int)
+    s = trajectories.states[..., 0].astype(int)
     t = np.arange(6)
-    ours = LolsOracle(mdp, TabularExpert(mdp), 0.0, advantage=False)(found, policy)
-    np.testing.assert_allclose(ours.values, q[t, s], atol=1e-5)
-    advantage = LolsOracle(mdp, TabularExpert(mdp), 0.0)(found, policy)
+    costs = LolsOracle(mdp, TabularExpert(mdp), 0.0, advantage=False)(trajectories, policy)
+    np.testing.assert_allclose(costs.values, q[t, s], atol=1e-5)
+    advantage = LolsOracle(mdp, TabularExpert(mdp), 0.0)(trajectories, policy)
     np.testing.assert_allclose(advantage.values, (q - q.min(axis=2, keepdims=True))[t, s], atol=1e-5)
 
 
@@ -144,10 +146,12 @@ def test_lols_oracle_mean_is_q_of_the_rollout_policy(beta):
     mdp = stochastic_mdp()
     expert = MyopicExpert(mdp)
     policy = random_table(mdp, 5)
-    found = roll_in(mdp, RollInPolicy(expert, policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4000))
-    values = LolsOracle(mdp, expert, beta, advantage=False)(found, policy).values
+    trajectories = roll_in(
+        mdp, RollInPolicy(expert, policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4000)
+    )
+    values = LolsOracle(mdp, expert, beta, advantage=False)(trajectories, policy).values
     expected = expected_q(beta, tabular_probabilities(policy, mdp), expert)
-    s = found.states[..., 0].astype(int)
+    s = trajectories.states[..., 0].astype(int)
     other = expected_q(0.7, tabular_probabilities(policy, mdp), expert)
     assert np.abs(expected - other).max() > 0.08  # the test can distinguish the values of β
     for t in range(4):
@@ -165,13 +169,15 @@ def test_lols_oracle_rollouts_continue_with_learner_memory(kind):
     with torch.no_grad():
         for parameter in list(policy.parameters())[-2:]:  # the last layer
             parameter *= 1e5
-    found = roll_in(simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20))
-    reward_to_go = RewardToGoOracle()(found).values
-    taken = LolsOracle(simulator, SignExpert(), 0.0, advantage=False, all_actions=False)(found, policy)
+    trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20))
+    reward_to_go = RewardToGoOracle()(trajectories).values
+    taken = LolsOracle(simulator, SignExpert(), 0.0, advantage=False, all_actions=False)(trajectories, policy)
     np.testing.assert_array_equal(taken.values, reward_to_go)
-    every = LolsOracle(simulator, SignExpert(), 0.0, advantage=False)(found, policy).values
-    np.testing.assert_array_equal(np.take_along_axis(every, found.actions[..., None], axis=2)[..., 0], reward_to_go)
-    advantages = LolsOracle(simulator, SignExpert(), 0.0, all_actions=False)(found, policy)
+    every = LolsOracle(simulator, SignExpert(), 0.0, advantage=False)(trajectories, policy).values
+    np.testing.assert_array_equal(
+        np.take_along_axis(every, trajectories.actions[..., None], axis=2)[..., 0], reward_to_go
+    )
+    advantages = LolsOracle(simulator, SignExpert(), 0.0, all_actions=False)(trajectories, policy)
     assert not advantages.values.any()  # the learner chose this action
 
 
@@ -195,12 +201,12 @@ class LegalExpert(TinyExpert):
 @pytest.mark.parametrize("beta", [0.0, 0.5, None])
 def test_lols_oracle_evaluates_legal_actions_only(beta):
     policy = linear_policy().float()
-    found = roll_in(MaskedMdp(), RollInPolicy(LegalExpert(), policy.actor(), 0.4), np.arange(40))
-    q = LolsOracle(MaskedMdp(), LegalExpert(), beta, advantage=False)(found, policy).values
-    assert not q[~found.action_mask].any()
-    advantages = LolsOracle(MaskedMdp(), LegalExpert(), beta)(found, policy).values
-    least = np.where(found.action_mask, advantages, np.inf).min(axis=2)
-    np.testing.assert_array_equal(least[found.mask], 0)
+    trajectories = roll_in(MaskedMdp(), RollInPolicy(LegalExpert(), policy.actor(), 0.4), np.arange(40))
+    q = LolsOracle(MaskedMdp(), LegalExpert(), beta, advantage=False)(trajectories, policy).values
+    assert not q[~trajectories.action_mask].any()
+    advantages = LolsOracle(MaskedMdp(), LegalExpert(), beta)(trajectories, policy).values
+    least = np.where(trajectories.action_mask, advantages, np.inf).min(axis=2)
+    np.testing.assert_array_equal(least[trajectories.mask], 0)
 
 
 @dataclass(frozen=True)
@@ -214,13 +220,13 @@ class BrittleMdp(TinyMdp):
 
 def test_lols_oracle_excludes_and_counts_diverged_rollouts():
     policy = linear_policy().float()
-    found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(40))
-    ours = LolsOracle(BrittleMdp(), TinyExpert(), 1.0)(found, policy)
-    broken = found.mask & (found.states[..., 0] == 1)
-    assert broken.any() and not ours.weight[broken].any() and (ours.weight[found.mask & ~broken] > 0).all()
-    assert ours.diverged == broken.sum() and not ours.values[broken].any()
+    trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(40))
+    costs = LolsOracle(BrittleMdp(), TinyExpert(), 1.0)(trajectories, policy)
+    broken = trajectories.mask & (trajectories.states[..., 0] == 1)
+    assert broken.any() and not costs.weight[broken].any() and (costs.weight[trajectories.mask & ~broken] > 0).all()
+    assert costs.diverged == broken.sum() and not costs.values[broken].any()
     with pytest.raises(DataError, match=r"every one of .* rollouts diverged"):
-        check_any_cost_finite(LolsOracle(BrittleMdp(), TinyExpert(), 1.0)(single_step(found), policy))
+        check_any_cost_finite(LolsOracle(BrittleMdp(), TinyExpert(), 1.0)(single_step(trajectories), policy))
 
 
 def single_step(trajectories):

@@ -88,29 +88,29 @@ def single_rollout(simulator, expert, state, t, first=None):
 
 def test_monte_carlo_oracle_matches_hand_computed_costs(two_trajectories):
     """Q: 0 + 1 + 1 and 4; 0 + 0 + 1, 0 + 1 and 2. V: 0 + 1 + 1 and 1 + 1; 0 + 0 + 1, 0 + 1 and 0."""
-    found = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=False)(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[2, 4, 0], [1, 1, 2]])
-    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
-    assert (found.queries, found.simulator_steps, found.diverged) == (5, (3 + 1) + (3 + 2 + 1), 0)
-    assert found.values.dtype == found.weight.dtype == np.float32 and not found.has_all_actions
-    found = TINY(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
-    assert (found.queries, found.simulator_steps) == (5, 10 + (3 + 2) + (3 + 2 + 1))
+    costs = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=False)(two_trajectories)
+    np.testing.assert_array_equal(costs.values, [[2, 4, 0], [1, 1, 2]])
+    np.testing.assert_array_equal(costs.weight, [[1, 1, 0], [1, 1, 1]])
+    assert (costs.queries, costs.simulator_steps, costs.diverged) == (5, (3 + 1) + (3 + 2 + 1), 0)
+    assert costs.values.dtype == costs.weight.dtype == np.float32 and not costs.has_all_actions
+    costs = TINY(two_trajectories)
+    np.testing.assert_array_equal(costs.values, [[0, 2, 0], [0, 0, 2]])
+    assert (costs.queries, costs.simulator_steps) == (5, 10 + (3 + 2) + (3 + 2 + 1))
 
 
 def test_monte_carlo_oracle_counts_steps_of_every_rollout(two_trajectories):
-    found = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two_trajectories)
-    assert (found.queries, found.simulator_steps) == (5, 2 * 21)
+    costs = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two_trajectories)
+    assert (costs.queries, costs.simulator_steps) == (5, 2 * 21)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 7])
 def test_monte_carlo_oracle_weights_sampled_query_steps(two_trajectories, steps):
-    found = MonteCarloOracle(TinyMdp(), TinyExpert(), steps)(two_trajectories)
-    here = found.weight > 0
-    assert here.sum(axis=1).tolist() == [min(steps, 2), min(steps, 3)]
-    assert (found.weight.sum(axis=1) == [2, 3]).all() and found.queries == here.sum()
+    costs = MonteCarloOracle(TinyMdp(), TinyExpert(), steps)(two_trajectories)
+    queried = costs.weight > 0
+    assert queried.sum(axis=1).tolist() == [min(steps, 2), min(steps, 3)]
+    assert (costs.weight.sum(axis=1) == [2, 3]).all() and costs.queries == queried.sum()
     whole = TINY(two_trajectories).values
-    np.testing.assert_array_equal(found.values, whole * here)
+    np.testing.assert_array_equal(costs.values, whole * queried)
 
 
 def test_sample_query_steps_is_uniform_over_steps(two_trajectories):
@@ -143,8 +143,8 @@ def test_monte_carlo_oracle_mean_is_q_star(advantage):
     for t in range(3):
         for i in range(3):
             for j in range(3):
-                here = every.probability * ((s == i) & (a == j) & every.trajectories.mask)[:, t]
-                assert here @ values[:, t] / here.sum() == pytest.approx(expected[t, i, j], abs=1e-6)
+                weight = every.probability * ((s == i) & (a == j) & every.trajectories.mask)[:, t]
+                assert weight @ values[:, t] / weight.sum() == pytest.approx(expected[t, i, j], abs=1e-6)
 
 
 @pytest.mark.parametrize("advantage", [False, True])
@@ -178,10 +178,10 @@ def estimates(trajectories, oracle):
 @pytest.mark.parametrize("steps", [1, 2])
 def test_monte_carlo_gradient_is_unbiased_when_steps_are_sampled(many, steps, advantage, rollouts):
     """Each component is within three standard errors, which are small compared with the gradient."""
-    found = estimates(many, MonteCarloOracle(Lucky(), TinyExpert(), steps, rollouts, advantage))
+    actual = estimates(many, MonteCarloOracle(Lucky(), TinyExpert(), steps, rollouts, advantage))
     exact = exact_gradient(probabilities(linear_policy()), many.alpha)
-    error = found.std(axis=0, ddof=1) / np.sqrt(ESTIMATES)
-    assert (np.abs(found.mean(axis=0) - exact) < 3 * error).all(), (found.mean(axis=0) - exact) / error
+    error = actual.std(axis=0, ddof=1) / np.sqrt(ESTIMATES)
+    assert (np.abs(actual.mean(axis=0) - exact) < 3 * error).all(), (actual.mean(axis=0) - exact) / error
     assert (np.abs(exact) > 6 * error).sum() >= 4, np.abs(exact) / error
 
 
@@ -257,15 +257,15 @@ def test_monte_carlo_oracle_passes_correct_time_to_expert():
     simulator = TinyMdp()
     expert = ClockExpert()
     steps = 0
-    found = MonteCarloOracle(simulator, expert)(trajectories)
+    costs = MonteCarloOracle(simulator, expert)(trajectories)
     for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
         state = trajectories.states[k, t]
         action = trajectories.actions[k, t]
         (q, taken) = single_rollout(simulator, expert, state, t, action)
         (v, followed) = single_rollout(simulator, expert, state, t)
-        assert found.values[k, t] == q - v
+        assert costs.values[k, t] == q - v
         steps += taken + followed
-    assert found.simulator_steps == steps
+    assert costs.simulator_steps == steps
 
 
 def test_monte_carlo_oracle_on_cartpole_matches_single_rollouts():
@@ -274,26 +274,26 @@ def test_monte_carlo_oracle_on_cartpole_matches_single_rollouts():
     expert = SignExpert()
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(2)), 1, 0.3)
     trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), np.arange(8, dtype=np.uint64))
-    found = MonteCarloOracle(simulator, expert, advantage=False)(trajectories)
+    costs = MonteCarloOracle(simulator, expert, advantage=False)(trajectories)
     steps = 0
     for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
         q, taken = single_rollout(simulator, expert, trajectories.states[k, t], t, trajectories.actions[k, t])
-        assert found.values[k, t] == q
+        assert costs.values[k, t] == q
         steps += taken
-    assert found.simulator_steps == steps and not trajectories.mask.all()
-    assert len(np.unique(found.values)) > 10
+    assert costs.simulator_steps == steps and not trajectories.mask.all()
+    assert len(np.unique(costs.values)) > 10
 
 
 def test_monte_carlo_oracle_supports_continuous_actions():
     """The expert returns from x in one step: the cost of a detour to y is x² + y², without one x²."""
     policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
     trajectories = roll_in(Walk(horizon=5), RollInPolicy(None, policy.actor()), np.arange(7, dtype=np.uint64))
-    found = MonteCarloOracle(Walk(horizon=5), Home())(trajectories)
+    costs = MonteCarloOracle(Walk(horizon=5), Home())(trajectories)
     x = trajectories.states[..., 0]
     y = x + trajectories.actions @ np.array([1.0, 2.0])
     inside = (np.abs(y) <= 3) & (np.arange(x.shape[1]) < 4)  # it ended neither there nor at the horizon
-    np.testing.assert_allclose(found.values, np.where(inside, y**2, 0.0) * trajectories.mask, atol=1e-5)
-    assert (found.values > 0.1).any()
+    np.testing.assert_allclose(costs.values, np.where(inside, y**2, 0.0) * trajectories.mask, atol=1e-5)
+    assert (costs.values > 0.1).any()
 
 
 @pytest.mark.parametrize("steps", [None, 1, 2])
@@ -331,23 +331,23 @@ def test_monte_carlo_oracle_does_not_modify_arrays_of_the_expert():
             return self.table[: len(states)]
 
     trajectories = every_trajectory(linear_policy()).trajectories
-    found = MonteCarloOracle(TinyMdp(), ReadOnlyExpert())(trajectories).values
-    assert not found[trajectories.actions == 0].any() and found[trajectories.actions != 0].any()
+    actual = MonteCarloOracle(TinyMdp(), ReadOnlyExpert())(trajectories).values
+    assert not actual[trajectories.actions == 0].any() and actual[trajectories.actions != 0].any()
 
 
 def test_monte_carlo_oracle_moves_weight_of_diverged_rollouts_to_other_steps(two_trajectories):
     """The second step of the first trajectory diverges, so its first step gets twice the weight."""
-    found = MonteCarloOracle(BrittleMdp(), TinyExpert())(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[0, 0, 0], [0, 0, 2]])
-    np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1, 1, 1]])
-    assert (found.queries, found.diverged) == (5, 1)
+    costs = MonteCarloOracle(BrittleMdp(), TinyExpert())(two_trajectories)
+    np.testing.assert_array_equal(costs.values, [[0, 0, 0], [0, 0, 2]])
+    np.testing.assert_array_equal(costs.weight, [[2, 0, 0], [1, 1, 1]])
+    assert (costs.queries, costs.diverged) == (5, 1)
 
 
 def test_monte_carlo_oracle_averages_over_finite_rollouts_only(two_trajectories):
     """In state 1 action 2 costs 4 and ends for any coins; half of the rollouts diverge before."""
-    found = MonteCarloOracle(BrittleMdp(), TinyExpert(), rollouts=9, advantage=False)(two_trajectories)
-    assert found.values[0, 1] == 4.0 and found.weight[0, 1] == 1.0
-    assert 1 <= found.diverged < 9
+    costs = MonteCarloOracle(BrittleMdp(), TinyExpert(), rollouts=9, advantage=False)(two_trajectories)
+    assert costs.values[0, 1] == 4.0 and costs.weight[0, 1] == 1.0
+    assert 1 <= costs.diverged < 9
 
 
 def test_query_weights_match_hand_computed_weights():
@@ -391,9 +391,9 @@ def test_check_any_cost_finite_raises_when_every_rollout_diverged(two_trajectori
 def test_monte_carlo_oracle_without_queries_takes_no_steps():
     every = every_trajectory(linear_policy(), alpha=1.0).trajectories
     by_expert = every.take(np.flatnonzero(~every.by_learner.any(axis=1)))
-    found = MonteCarloOracle(TinyMdp(), TinyExpert())(by_expert)
-    assert (found.queries, found.simulator_steps, found.diverged) == (0, 0, 0)
-    assert not found.weight.any() and not found.values.any()
+    costs = MonteCarloOracle(TinyMdp(), TinyExpert())(by_expert)
+    assert (costs.queries, costs.simulator_steps, costs.diverged) == (0, 0, 0)
+    assert not costs.weight.any() and not costs.values.any()
 
 
 def test_rollout_expert_cost_is_zero_from_the_horizon_on():

@@ -36,28 +36,28 @@ class ExactCritic(Critic):
 
 def test_lookahead_oracle_matches_hand_computed_costs(two_trajectories):
     """With coin 0, state 0 leads to 0, 2, 1, state 1 to 0, 1 and the end; after the horizon no cost is added."""
-    found = LookaheadOracle(TinyMdp(), Critic())(two_trajectories)
-    np.testing.assert_array_equal(found.values[0], [[1 + 5, 2 + 20, 0 + 10], [3 + 5, 1 + 10, 4], [0, 0, 0]])
-    np.testing.assert_array_equal(found.values[1, 2], COST[0])
-    np.testing.assert_array_equal(found.weight, two_trajectories.mask)
-    assert (found.queries, found.simulator_steps, found.diverged) == (5, 15, 0)
+    costs = LookaheadOracle(TinyMdp(), Critic())(two_trajectories)
+    np.testing.assert_array_equal(costs.values[0], [[1 + 5, 2 + 20, 0 + 10], [3 + 5, 1 + 10, 4], [0, 0, 0]])
+    np.testing.assert_array_equal(costs.values[1, 2], COST[0])
+    np.testing.assert_array_equal(costs.weight, two_trajectories.mask)
+    assert (costs.queries, costs.simulator_steps, costs.diverged) == (5, 15, 0)
 
 
 def test_lookahead_oracle_mean_with_exact_critic_is_q_star():
     every = every_trajectory(linear_policy())
-    found = LookaheadOracle(TinyMdp(), ExactCritic(discount=1.0))(every.trajectories)
+    costs = LookaheadOracle(TinyMdp(), ExactCritic(discount=1.0))(every.trajectories)
     s = every.trajectories.states[..., 0]
     for t in range(3):
         for i in range(3):
-            here = every.probability * ((s == i) & every.trajectories.mask)[:, t]
-            np.testing.assert_allclose(here @ found.values[:, t] / here.sum(), Q_STAR[t, i], atol=1e-6)
+            weight = every.probability * ((s == i) & every.trajectories.mask)[:, t]
+            np.testing.assert_allclose(weight @ costs.values[:, t] / weight.sum(), Q_STAR[t, i], atol=1e-6)
 
 
 def test_lookahead_oracle_does_not_step_illegal_actions(two_trajectories):
     restricted = with_legal(two_trajectories)
-    found = LookaheadOracle(TinyMdp(), Critic())(restricted)
+    costs = LookaheadOracle(TinyMdp(), Critic())(restricted)
     legal = restricted.action_mask & restricted.mask[..., None]
-    assert found.simulator_steps == legal.sum() < 15 and not found.values[~legal].any()
+    assert costs.simulator_steps == legal.sum() < 15 and not costs.values[~legal].any()
 
 
 def test_lookahead_oracle_excludes_and_counts_diverged_steps(two_trajectories):
@@ -66,9 +66,9 @@ def test_lookahead_oracle_excludes_and_counts_diverged_steps(two_trajectories):
             following, cost, done = super().step(state, action)
             return following, np.where((state[:, 1] == 1) & (action == 1), np.nan, cost), done
 
-    found = LookaheadOracle(Diverging(), Critic())(two_trajectories)
-    np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1.5, 0, 1.5]])
-    assert found.diverged == 2 and not found.values[:, 1].any()
+    costs = LookaheadOracle(Diverging(), Critic())(two_trajectories)
+    np.testing.assert_array_equal(costs.weight, [[2, 0, 0], [1.5, 0, 1.5]])
+    assert costs.diverged == 2 and not costs.values[:, 1].any()
 
 
 def test_lookahead_oracle_reports_episode_of_a_failing_critic(two_trajectories):

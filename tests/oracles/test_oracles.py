@@ -40,27 +40,27 @@ class ConstantExpert:
 
 
 def test_q_star_oracle_matches_hand_computed_costs(two_trajectories):
-    found = QStarOracle(TinyExpert())(two_trajectories)
+    costs = QStarOracle(TinyExpert())(two_trajectories)
     expected = [[[2.25, 2, 1], [3, 2, 4], [0, 0, 0]], [[0.5, 3, 1], [1.5, 2, 0.5], [1, 2, 0]]]
-    np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
-    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
-    assert (found.queries, found.simulator_steps, found.has_all_actions) == (5, 0, True)
-    assert found.values.dtype == found.weight.dtype == np.float32
+    np.testing.assert_array_equal(costs.values, np.array(expected, np.float32))
+    np.testing.assert_array_equal(costs.weight, [[1, 1, 0], [1, 1, 1]])
+    assert (costs.queries, costs.simulator_steps, costs.has_all_actions) == (5, 0, True)
+    assert costs.values.dtype == costs.weight.dtype == np.float32
 
 
 def test_advantage_oracle_of_q_star_matches_hand_computed_costs(two_trajectories):
-    found = AdvantageOracle(QStarOracle(TinyExpert()))(two_trajectories)
+    costs = AdvantageOracle(QStarOracle(TinyExpert()))(two_trajectories)
     expected = [[[1.25, 1, 0], [1, 0, 2], [0, 0, 0]], [[0, 2.5, 0.5], [1, 1.5, 0], [1, 2, 0]]]
-    np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
-    assert found.queries == 5
+    np.testing.assert_array_equal(costs.values, np.array(expected, np.float32))
+    assert costs.queries == 5
 
 
 def test_taken_action_oracle_selects_cost_of_taken_action(two_trajectories):
-    found = TakenActionOracle(QStarOracle(TinyExpert()))(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[1, 4, 0], [0.5, 0.5, 2]])
-    assert not found.has_all_actions and found.queries == 5
-    found = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
+    costs = TakenActionOracle(QStarOracle(TinyExpert()))(two_trajectories)
+    np.testing.assert_array_equal(costs.values, [[1, 4, 0], [0.5, 0.5, 2]])
+    assert not costs.has_all_actions and costs.queries == 5
+    costs = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two_trajectories)
+    np.testing.assert_array_equal(costs.values, [[0, 2, 0], [0, 0, 2]])
 
 
 def test_taken_action_oracle_rejects_oracle_of_taken_action(two_trajectories):
@@ -70,10 +70,10 @@ def test_taken_action_oracle_rejects_oracle_of_taken_action(two_trajectories):
 
 def test_zero_one_oracle_matches_hand_computed_costs(two_trajectories):
     """π* takes 2 in state 0, 1 in state 1, 0 in state 2."""
-    found = ZeroOneOracle(TinyExpert(), Discrete(3))(two_trajectories)
+    costs = ZeroOneOracle(TinyExpert(), Discrete(3))(two_trajectories)
     expected = [[[1, 1, 0], [1, 0, 1], [0, 0, 0]], [[0, 1, 1], [1, 1, 0], [1, 1, 0]]]
-    np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
-    assert found.queries == 5
+    np.testing.assert_array_equal(costs.values, np.array(expected, np.float32))
+    assert costs.queries == 5
 
 
 def test_zero_one_oracle_passes_time_to_expert():
@@ -82,8 +82,8 @@ def test_zero_one_oracle_passes_time_to_expert():
             return np.full(len(states), t)
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
-    found = ZeroOneOracle(ClockExpert(), Discrete(3))(trajectories)
-    np.testing.assert_array_equal(found.values, np.tile(1 - np.eye(3), (2, 1, 1)))
+    costs = ZeroOneOracle(ClockExpert(), Discrete(3))(trajectories)
+    np.testing.assert_array_equal(costs.values, np.tile(1 - np.eye(3), (2, 1, 1)))
 
 
 def test_expert_action_oracle_returns_expert_actions():
@@ -92,11 +92,11 @@ def test_expert_action_oracle_returns_expert_actions():
     mask = np.array([[True, True], [True, False]])
     nothing = np.zeros((2, 2))
     trajectories = Trajectories(x, x, np.ones((2, 2, 2), np.float32), nothing, mask, ~mask, horizon=2)
-    found = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
-    np.testing.assert_array_equal(found.expert_actions, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
-    np.testing.assert_array_equal(found.weight, mask)
-    assert (found.queries, found.simulator_steps, found.has_all_actions) == (3, 0, False)
-    assert found.expert_actions.dtype == found.weight.dtype == np.float32 and set(found.arrays) == {
+    costs = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
+    np.testing.assert_array_equal(costs.expert_actions, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
+    np.testing.assert_array_equal(costs.weight, mask)
+    assert (costs.queries, costs.simulator_steps, costs.has_all_actions) == (3, 0, False)
+    assert costs.expert_actions.dtype == costs.weight.dtype == np.float32 and set(costs.arrays) == {
         "values",
         "weight",
         "expert_actions",
@@ -121,10 +121,10 @@ def test_make_zero_one_oracle_chooses_oracle_by_action_space():
 
 
 def test_reward_to_go_oracle_matches_hand_computed_costs(two_trajectories):
-    found = RewardToGoOracle()(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[4, 4, 0], [2, 2, 2]])
-    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
-    assert (found.queries, found.simulator_steps, found.has_all_actions) == (0, 0, False)
+    costs = RewardToGoOracle()(two_trajectories)
+    np.testing.assert_array_equal(costs.values, [[4, 4, 0], [2, 2, 2]])
+    np.testing.assert_array_equal(costs.weight, [[1, 1, 0], [1, 1, 1]])
+    assert (costs.queries, costs.simulator_steps, costs.has_all_actions) == (0, 0, False)
 
 
 def test_reward_to_go_oracle_mean_under_expert_is_q_star():
@@ -133,9 +133,9 @@ def test_reward_to_go_oracle_mean_under_expert_is_q_star():
     reward_to_go = RewardToGoOracle()(every.trajectories).values
     for t in range(3):
         for s, a in enumerate(TinyExpert().act(np.arange(3)[:, None], t)):
-            here = every.probability * (every.trajectories.states[:, t, 0] == s) * every.trajectories.mask[:, t]
-            here = here * every.trajectories.by_expert.all(axis=1)
-            assert here @ reward_to_go[:, t] / here.sum() == pytest.approx(Q_STAR[t, s, a], abs=1e-6)
+            weight = every.probability * (every.trajectories.states[:, t, 0] == s) * every.trajectories.mask[:, t]
+            weight = weight * every.trajectories.by_expert.all(axis=1)
+            assert weight @ reward_to_go[:, t] / weight.sum() == pytest.approx(Q_STAR[t, s, a], abs=1e-6)
 
 
 def test_leave_one_out_mean_matches_hand_computed_values():
@@ -146,8 +146,8 @@ def test_leave_one_out_mean_matches_hand_computed_values():
 
 
 def test_advantage_oracle_of_reward_to_go_matches_hand_computed_costs(two_trajectories):
-    found = AdvantageOracle(RewardToGoOracle())(two_trajectories)
-    np.testing.assert_array_equal(found.values, [[2, 2, 0], [-2, -2, 2]])  # only one trajectory at t = 3: no baseline
+    costs = AdvantageOracle(RewardToGoOracle())(two_trajectories)
+    np.testing.assert_array_equal(costs.values, [[2, 2, 0], [-2, -2, 2]])  # only one trajectory at t = 3: no baseline
 
 
 def test_leave_one_out_mean_is_independent_of_own_costs():
@@ -161,8 +161,8 @@ def test_leave_one_out_mean_is_independent_of_own_costs():
 
 
 def test_scatter_to_steps_places_values_at_live_steps(two_trajectories):
-    found = scatter_to_steps(two_trajectories, np.arange(1, 6))
-    np.testing.assert_array_equal(found, [[1, 2, 0], [3, 4, 5]])
+    actual = scatter_to_steps(two_trajectories, np.arange(1, 6))
+    np.testing.assert_array_equal(actual, [[1, 2, 0], [3, 4, 5]])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

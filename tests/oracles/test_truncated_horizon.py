@@ -90,37 +90,37 @@ def test_truncated_horizon_oracle_matches_hand_computed_costs():
     """The path left, right, left: nodes 0, 1, 4, costs 2, 4, 1; the guessed values are 0, 2, 3."""
     path = all_paths().take(np.array([0b010]))
     for k, expected in {1: [2 + 2, 4 + 3, 1], 2: [2 + 4 + 3, 4 + 1, 1], 3: [7, 5, 1], 9: [7, 5, 1]}.items():
-        found = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k, advantage=False)(path)
-        np.testing.assert_array_equal(found.values, [expected])
-        np.testing.assert_array_equal(found.weight, [[1, 1, 1]])
-        found = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k)(path)
-        np.testing.assert_array_equal(found.values, [np.array(expected) - [0, 2, 3]])
-    found = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES, discount=0.5), 2, advantage=False)(path)
-    np.testing.assert_array_equal(found.values, [[2 + 4 / 2 + 3 / 4, 4 + 1 / 2, 1]])
+        costs = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k, advantage=False)(path)
+        np.testing.assert_array_equal(costs.values, [expected])
+        np.testing.assert_array_equal(costs.weight, [[1, 1, 1]])
+        costs = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES), k)(path)
+        np.testing.assert_array_equal(costs.values, [np.array(expected) - [0, 2, 3]])
+    costs = TruncatedHorizonOracle(GuessedCritic(GUESSED_VALUES, discount=0.5), 2, advantage=False)(path)
+    np.testing.assert_array_equal(costs.values, [[2 + 4 / 2 + 3 / 4, 4 + 1 / 2, 1]])
 
 
 def test_truncated_horizon_oracle_with_exact_critic_and_k_1_is_the_advantage():
     paths = all_paths()
     v = exact_values()
-    found = TruncatedHorizonOracle(GuessedCritic(v), 1)(paths).values
+    actual = TruncatedHorizonOracle(GuessedCritic(v), 1)(paths).values
     node = paths.states[..., 0]
     action = paths.actions
     following = np.append(v, np.zeros(8))[2 * node + 1 + action]
-    np.testing.assert_allclose(found, EDGES[node, action] + following - v[node], atol=1e-6)
-    assert (found >= 0).all() and (found == 0).any(axis=0).all()
+    np.testing.assert_allclose(actual, EDGES[node, action] + following - v[node], atol=1e-6)
+    assert (actual >= 0).all() and (actual == 0).any(axis=0).all()
 
 
 @pytest.mark.parametrize("advantage", [False, True])
 def test_truncated_horizon_oracle_without_critic_uses_min_q_and_averages_q_star(advantage):
     """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory of the tiny MDP."""
     every = every_trajectory(linear_policy())
-    found = TruncatedHorizonOracle(TinyExpert(), 1, advantage)(every.trajectories)
+    costs = TruncatedHorizonOracle(TinyExpert(), 1, advantage)(every.trajectories)
     s = every.trajectories.states[..., 0]
     a = every.trajectories.actions
     for t, i, j in product(range(2), range(3), range(3)):
-        here = every.probability * ((s == i) & (a == j))[:, t] * found.weight[:, t]
+        weight = every.probability * ((s == i) & (a == j))[:, t] * costs.weight[:, t]
         expected = Q_STAR[t, i, j] - advantage * V_STAR[t, i]
-        assert here @ found.values[:, t] / here.sum() == pytest.approx(expected, abs=1e-6)
+        assert weight @ costs.values[:, t] / weight.sum() == pytest.approx(expected, abs=1e-6)
 
 
 def test_truncated_horizon_oracle_beyond_horizon_is_reward_to_go_minus_v():
@@ -131,14 +131,14 @@ def test_truncated_horizon_oracle_beyond_horizon_is_reward_to_go_minus_v():
     early = Trajectories(**{**vars(trajectories), "states": np.arange(180).reshape(30, 6, 1) % 7})
     v = query_v_star(expert, early)
     reward_to_go = np.cumsum(early.costs[:, ::-1], axis=1)[:, ::-1]
-    found = TruncatedHorizonOracle(expert, 6)(early)
-    np.testing.assert_allclose(found.values, (reward_to_go - v) * early.mask, atol=1e-6)
-    np.testing.assert_array_equal(found.weight, early.mask)
+    costs = TruncatedHorizonOracle(expert, 6)(early)
+    np.testing.assert_allclose(costs.values, (reward_to_go - v) * early.mask, atol=1e-6)
+    np.testing.assert_array_equal(costs.weight, early.mask)
     cut = Trajectories(**{**vars(early), "horizon": 6})
     last = early.mask[:, -1] * (v[:, -1] - early.costs[:, -1])  # V* replaces the last step
-    found = TruncatedHorizonOracle(expert, 6)(cut)
-    np.testing.assert_allclose(found.values[:, :5], ((reward_to_go + last[:, None] - v) * early.mask)[:, :5], atol=1e-6)
-    assert not found.weight[:, 5].any() and not found.values[:, 5].any()
+    costs = TruncatedHorizonOracle(expert, 6)(cut)
+    np.testing.assert_allclose(costs.values[:, :5], ((reward_to_go + last[:, None] - v) * early.mask)[:, :5], atol=1e-6)
+    assert not costs.weight[:, 5].any() and not costs.values[:, 5].any()
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -163,8 +163,8 @@ def test_truncated_horizon_oracle_with_k_1_has_bits_of_value_function_oracle(adv
     v = np.pad(query_v_star(expert, trajectories), ((0, 0), (0, 1)))
     expected = trajectories.costs + 0.99 * v[:, 1:] - (v[:, :-1] if advantage else 0.0)
     for oracle in (ValueFunctionOracle(expert, advantage), TruncatedHorizonOracle(expert, 1, advantage)):
-        found = oracle(trajectories)
-        np.testing.assert_array_equal(found.values, (expected * trajectories.mask).astype(np.float32))
+        costs = oracle(trajectories)
+        np.testing.assert_array_equal(costs.values, (expected * trajectories.mask).astype(np.float32))
 
 
 def cost_of_lookahead_policy(k: int) -> float:

@@ -46,13 +46,13 @@ def three_trajectories() -> Trajectories:
 
 def test_value_function_oracle_matches_hand_computed_costs(three_trajectories):
     """The cost is c + V(s')/2, or c where the episode ended; the last step before the horizon has weight 0."""
-    found = ValueFunctionOracle(Critic(), advantage=False)(three_trajectories)
-    np.testing.assert_array_equal(found.values[:, :2], [[1 + 10, 4], [0 + 5, 2 + 10], [4, 0]])
-    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 0], [1, 0, 0]])
-    assert (found.queries, found.simulator_steps, found.diverged) == (6, 0, 0)
-    assert found.values.dtype == found.weight.dtype == np.float32 and not found.has_all_actions
-    found = ValueFunctionOracle(Critic())(three_trajectories)
-    np.testing.assert_array_equal(found.values[:, :2], [[11 - 10, 4 - 20], [5 - 40, 12 - 10], [4 - 20, 0]])
+    costs = ValueFunctionOracle(Critic(), advantage=False)(three_trajectories)
+    np.testing.assert_array_equal(costs.values[:, :2], [[1 + 10, 4], [0 + 5, 2 + 10], [4, 0]])
+    np.testing.assert_array_equal(costs.weight, [[1, 1, 0], [1, 1, 0], [1, 0, 0]])
+    assert (costs.queries, costs.simulator_steps, costs.diverged) == (6, 0, 0)
+    assert costs.values.dtype == costs.weight.dtype == np.float32 and not costs.has_all_actions
+    costs = ValueFunctionOracle(Critic())(three_trajectories)
+    np.testing.assert_array_equal(costs.values[:, :2], [[11 - 10, 4 - 20], [5 - 40, 12 - 10], [4 - 20, 0]])
 
 
 def test_value_function_oracle_weights_last_step_before_horizon(three_trajectories):
@@ -63,23 +63,23 @@ def test_value_function_oracle_weights_last_step_before_horizon(three_trajectori
 
 def test_value_function_oracle_gives_expert_steps_zero_weight(three_trajectories):
     mixed = with_expert_steps(three_trajectories, 0.5)
-    found = ValueFunctionOracle(Critic())(mixed)
+    costs = ValueFunctionOracle(Critic())(mixed)
     assert mixed.by_expert[:, :2].any()
-    np.testing.assert_array_equal(found.weight[:, :2], mixed.by_learner[:, :2])
-    np.testing.assert_array_equal(found.values, ValueFunctionOracle(Critic())(three_trajectories).values)
+    np.testing.assert_array_equal(costs.weight[:, :2], mixed.by_learner[:, :2])
+    np.testing.assert_array_equal(costs.values, ValueFunctionOracle(Critic())(three_trajectories).values)
 
 
 @pytest.mark.parametrize("advantage", [False, True])
 def test_value_function_oracle_mean_with_exact_critic_is_q_star(advantage):
     """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory, at every step with a weight."""
     every = every_trajectory(linear_policy())
-    found = ValueFunctionOracle(ExactCritic(discount=1.0), advantage)(every.trajectories)
-    assert not found.weight[:, 2].any()
+    costs = ValueFunctionOracle(ExactCritic(discount=1.0), advantage)(every.trajectories)
+    assert not costs.weight[:, 2].any()
     s = every.trajectories.states[..., 0]
     a = every.trajectories.actions
     for t in range(2):
         for i in range(3):
             for j in range(3):
-                here = every.probability * ((s == i) & (a == j))[:, t] * found.weight[:, t]
+                weight = every.probability * ((s == i) & (a == j))[:, t] * costs.weight[:, t]
                 expected = Q_STAR[t, i, j] - advantage * V_STAR[t, i]
-                assert here @ found.values[:, t] / here.sum() == pytest.approx(expected, abs=1e-6)
+                assert weight @ costs.values[:, t] / weight.sum() == pytest.approx(expected, abs=1e-6)

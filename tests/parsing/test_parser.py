@@ -45,10 +45,10 @@ def make_policy(corpus, kind, seed=0):
 @every_system
 def test_parser_expert_parses_every_page(corpus, system):
     parser = Parser(corpus, np.arange(40), in_order=True, system=system)
-    found = roll_in(parser, RollInPolicy(parser.expert, None, 1.0), np.arange(40, dtype=np.uint64))
-    assert not found.returns.any()
+    trajectories = roll_in(parser, RollInPolicy(parser.expert, None, 1.0), np.arange(40, dtype=np.uint64))
+    assert not trajectories.returns.any()
     if system.name == "arc-hybrid":
-        np.testing.assert_array_equal(found.mask.sum(axis=1), 2 * corpus.lengths - 1)
+        np.testing.assert_array_equal(trajectories.mask.sum(axis=1), 2 * corpus.lengths - 1)
 
 
 @every_system
@@ -97,8 +97,8 @@ def test_parser_observations_match_hand_computed_values():
 
 def test_parser_reset_draws_pages_evenly_by_seed(corpus):
     parser = Parser(corpus, np.arange(5, 15))
-    first, again = (parser.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 2000)) for _ in range(2))
-    np.testing.assert_array_equal(first, again)
+    first, repeated = (parser.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 2000)) for _ in range(2))
+    np.testing.assert_array_equal(first, repeated)
     counts = np.bincount(first[:, 0], minlength=40)
     assert counts[:5].sum() == counts[15:].sum() == 0 and (np.abs(counts[5:15] - 200) < 60).all()
 
@@ -112,33 +112,43 @@ def test_uas_matches_hand_computed_values():
 def test_parsing_policy_distribution_agrees_with_stepwise_actor(corpus, kind):
     policy = make_policy(corpus, kind)
     parser = Parser(corpus, np.arange(40))
-    found = roll_in(parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 25))
-    arrays = map(torch.from_numpy, (found.observations, found.mask, found.action_mask))
+    trajectories = roll_in(parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 25))
+    arrays = map(torch.from_numpy, (trajectories.observations, trajectories.mask, trajectories.action_mask))
     with torch.no_grad():
-        whole = policy.distribution(*arrays).probs.numpy()
+        sequence_probabilities = policy.distribution(*arrays).probs.numpy()
     actor = policy.actor()
     memory = actor.memory(25)
     step_probabilities = []
-    for t in range(found.mask.shape[1]):
-        parameters, memory = actor.parameters(found.observations[:, t], memory)
-        logits = np.where(found.action_mask[:, t], parameters, -np.inf)
+    for t in range(trajectories.mask.shape[1]):
+        parameters, memory = actor.parameters(trajectories.observations[:, t], memory)
+        logits = np.where(trajectories.action_mask[:, t], parameters, -np.inf)
         with np.errstate(invalid="ignore"):
             weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         step_probabilities.append(weights / weights.sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(np.stack(step_probabilities, axis=1)[found.mask], whole[found.mask], atol=1e-6)
-    assert (whole[found.mask].max(axis=1) < 0.999).any(), "a policy that is sure of everything shows nothing"
+    np.testing.assert_allclose(
+        np.stack(step_probabilities, axis=1)[trajectories.mask], sequence_probabilities[trajectories.mask], atol=1e-6
+    )
+    assert (sequence_probabilities[trajectories.mask].max(axis=1) < 0.999).any(), (
+        "a policy that is sure of everything shows nothing"
+    )
 
 
 @every_kind
 def test_parsing_policy_scores_equal_autograd_gradients(corpus, kind):
     policy = make_policy(corpus, kind)
     parser = Parser(corpus, np.arange(40))
-    found = roll_in(
+    trajectories = roll_in(
         parser, RollInPolicy(parser.expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4)
     )
     arrays = [
         torch.from_numpy(a)
-        for a in (found.observations, found.actions, found.mask, found.by_learner, found.action_mask)
+        for a in (
+            trajectories.observations,
+            trajectories.actions,
+            trajectories.mask,
+            trajectories.by_learner,
+            trajectories.action_mask,
+        )
     ]
     scores = policy.compute_scores(*arrays)
     for i in range(4):

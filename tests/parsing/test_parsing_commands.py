@@ -51,8 +51,8 @@ def test_train_algebra_prints_its_scores(command: CommandRunner, tmp_path: Path)
     config = json.loads((tmp_path / result["run_folder"] / "config.json").read_text())
     assert (config["policy"]["name"], config["policy"]["use_geometry"]) == ("lstm", False)
     assert (config["problem"]["generated_pages"], config["update"]["anneal_iterations"]) == (20, 2)
-    again = json.loads(command.stdout("resume", result["run_folder"], "--json"))
-    assert again["weights_sha256"] == result["weights_sha256"]
+    resumed = json.loads(command.stdout("resume", result["run_folder"], "--json"))
+    assert resumed["weights_sha256"] == result["weights_sha256"]
 
 
 def test_train_algebra_on_real_ink_saves_absolute_folder(command: CommandRunner, tmp_path: Path) -> None:
@@ -64,21 +64,21 @@ def test_train_algebra_on_real_ink_saves_absolute_folder(command: CommandRunner,
 
 
 def test_evaluate_algebra_prints_all_uas_scores(run: Path, command: CommandRunner) -> None:
-    found = json.loads(command.stdout("evaluate", run, "--json"))
+    actual = json.loads(command.stdout("evaluate", run, "--json"))
     result = json.loads((run / "result.json").read_text())
-    assert set(found) >= SCORES and found["uas_micro"] == result["uas_micro"]
-    assert all(set(kind) == {"uas", "symbols"} for kind in found["by_symbol"].values())
-    assert set(found["by_arc_length"]) <= {"ROOT", "1", "2", "3-4", "5-8", "9+"}
+    assert set(actual) >= SCORES and actual["uas_micro"] == result["uas_micro"]
+    assert all(set(kind) == {"uas", "symbols"} for kind in actual["by_symbol"].values())
+    assert set(actual["by_arc_length"]) <= {"ROOT", "1", "2", "3-4", "5-8", "9+"}
     text = command.stdout("evaluate", run)
     assert "uas micro" in text and "by symbol" in text and "by arc length" in text
-    equals = found["by_symbol"]["="]
+    equals = actual["by_symbol"]["="]
     assert f"= {equals['uas']:.2f} ({equals['symbols']})" in text
 
 
 def test_evaluate_algebra_on_real_ink_uses_the_right_pages(run: Path, command: CommandRunner, tmp_path: Path) -> None:
     crohme_like(tmp_path / "ink")
-    found = json.loads(command.stdout("evaluate", run, "--crohme", "ink", "--json"))
-    assert (found["pages"], found["symbols"]) == (3, 14) and set(found) >= SCORES
+    actual = json.loads(command.stdout("evaluate", run, "--crohme", "ink", "--json"))
+    assert (actual["pages"], actual["symbols"]) == (3, 14) and set(actual) >= SCORES
     alone = json.loads(command.stdout("evaluate", run, "--crohme", "ink/train", "--json"))
     assert alone["pages"] == 12
 

@@ -83,14 +83,14 @@ def test_evaluate_run_of_algebra_repeats_the_result_and_reads_new_pages(tmp_path
     run, result = create_and_run(tmp_path / "run", make_tiny_config())
     policy = Run.open(run.folder).policy
     assert isinstance(policy, ParsingPolicy) and digest_tensors(policy.state_dict()) == result.weights_sha256
-    found = evaluate_run(run, PageEvaluationSettings()).more
+    actual = evaluate_run(run, PageEvaluationSettings()).more
     for name in ("uas_micro", "uas_macro", "exact_match", "pages", "symbols", "uas_next_head"):
-        assert found[name] == result.more[name], name
-    assert sum(kind["symbols"] for kind in found["by_symbol"].values()) == result.more["symbols"]
-    assert sum(kind["symbols"] for kind in found["by_arc_length"].values()) == result.more["symbols"]
-    right = sum(kind["symbols"] * kind["uas"] for kind in found["by_arc_length"].values())
+        assert actual[name] == result.more[name], name
+    assert sum(kind["symbols"] for kind in actual["by_symbol"].values()) == result.more["symbols"]
+    assert sum(kind["symbols"] for kind in actual["by_arc_length"].values()) == result.more["symbols"]
+    right = sum(kind["symbols"] * kind["uas"] for kind in actual["by_arc_length"].values())
     assert right / result.more["symbols"] == pytest.approx(result.more["uas_micro"])
-    assert found["by_arc_length"]["ROOT"]["symbols"] == result.more["pages"]
+    assert actual["by_arc_length"]["ROOT"]["symbols"] == result.more["pages"]
     real = evaluate_run(run, PageEvaluationSettings(str(crohme_like(tmp_path / "crohme"))))
     assert (real.more["pages"], real.more["symbols"], real.more["by_symbol"]["="]["symbols"]) == (3, 14, 3)
     assert real.weights_sha256 == result.weights_sha256
@@ -101,9 +101,9 @@ def test_evaluate_run_on_training_folder_uses_test_pages_only(tmp_path: Path) ->
     folder = crohme_like(tmp_path / "crohme") / "train"
     config = make_tiny_config(crohme=str(folder), iterations=1, validate_every=1, augmented_copies=0)
     run, result = create_and_run(tmp_path / "run", config)
-    found = evaluate_run(run, PageEvaluationSettings(str(folder))).more
+    actual = evaluate_run(run, PageEvaluationSettings(str(folder))).more
     score = result.more
-    assert (found["pages"], found["symbols"], found["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
+    assert (actual["pages"], actual["symbols"], actual["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
     assert (
         evaluate_run(run, PageEvaluationSettings(str(folder.parent))).more["pages"] == 3
     )  # dev/, which the run never used

@@ -92,8 +92,8 @@ def test_random_baseline_weights_symbols_not_pages():
 
 def test_score_heads_matches_hand_computed_values():
     parser = make_parser([2, 0], [0, 1, 2])
-    found = score_heads(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), parser).to_dict()
-    assert found == {
+    actual = score_heads(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), parser).to_dict()
+    assert actual == {
         "expert_return": 1.0,
         "expert_standard_error": 0.0,
         "test_return": 4 / 5,

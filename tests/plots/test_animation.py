@@ -226,8 +226,10 @@ HIDDEN = {"angles": True, "velocities": False}
 
 def changed_pixels(state: tuple[float, ...], parts: dict[str, bool]) -> Array:
     """Return x and y, [n, 2], of the pixels that these parts change in the picture of an acrobot."""
-    plain, whole = (np.asarray(draw_state("acrobot", np.array(state), drawn_parts), int) for drawn_parts in ({}, parts))
-    rows, columns = np.nonzero((np.abs(plain - whole) > 12).any(axis=2))
+    plain, complete = (
+        np.asarray(draw_state("acrobot", np.array(state), drawn_parts), int) for drawn_parts in ({}, parts)
+    )
+    rows, columns = np.nonzero((np.abs(plain - complete) > 12).any(axis=2))
     return np.stack([columns, rows], axis=1)
 
 
@@ -270,9 +272,9 @@ EXTREME = [(0.3, 0.0, 4.0, 9.0), (0.0, 0.0, 4 * pi, 9 * pi), (2.8, -2.0, -13.0, 
 
 @pytest.mark.parametrize("state", EXTREME)
 def test_acrobot_hollow_arrows_do_not_cover_the_links(state: tuple[float, ...]) -> None:
-    plain, whole = (draw_state("acrobot", np.array(state), parts) for parts in ({}, HIDDEN))
+    plain, complete = (draw_state("acrobot", np.array(state), parts) for parts in ({}, HIDDEN))
     for colour in (BLUE, ORANGE):
-        link, left = ({tuple(place) for place in find_pixels(image, colour)} for image in (plain, whole))
+        link, left = ({tuple(place) for place in find_pixels(image, colour)} for image in (plain, complete))
         assert len(link) > 100 and len(link - left) < 0.1 * len(link)  # edges blend with the background
 
 

@@ -118,44 +118,50 @@ def record_roll_in(kind, problem, alpha=0.4, episode_seeds=None):
 @pytest.mark.parametrize(("kind", "problem"), PAIRS)
 def test_action_history_policy_acts_and_learns_with_the_same_probabilities(kind, problem):
     """Includes expert steps: the policy sees the actions that were taken."""
-    policy, found, steps = record_roll_in(kind, problem)
-    assert found.by_expert[found.mask].any() and found.by_learner.any()
+    policy, trajectories, steps = record_roll_in(kind, problem)
+    assert trajectories.by_expert[trajectories.mask].any() and trajectories.by_learner.any()
     with torch.no_grad():
-        learned = compute_policy_distribution(policy, found)
+        learned = compute_policy_distribution(policy, trajectories)
     of_learning = learned.logits if isinstance(learned, Categorical) else learned.mean
     for t, (_, parameters) in enumerate(steps):
         if isinstance(learned, Categorical):
             parameters = parameters - np.logaddexp.reduce(parameters, axis=1, keepdims=True)
         else:
             parameters = policy.head.centre.numpy() + policy.head.unit.numpy() * parameters
-        np.testing.assert_allclose(parameters, of_learning[found.mask[:, t], t], rtol=5e-6, atol=5e-6)
-    blind = policy.distribution(torch.from_numpy(inputs_without_actions(policy, found)), torch.from_numpy(found.mask))
-    difference = (blind.logits if isinstance(blind, Categorical) else blind.mean) - of_learning
-    assert difference[:, 1:][torch.from_numpy(found.mask[:, 1:])].abs().max() > 0.05  # the actions have an effect
+        np.testing.assert_allclose(parameters, of_learning[trajectories.mask[:, t], t], rtol=5e-6, atol=5e-6)
+    without_actions = policy.distribution(
+        torch.from_numpy(inputs_without_actions(policy, trajectories)), torch.from_numpy(trajectories.mask)
+    )
+    difference = (
+        without_actions.logits if isinstance(without_actions, Categorical) else without_actions.mean
+    ) - of_learning
+    assert (
+        difference[:, 1:][torch.from_numpy(trajectories.mask[:, 1:])].abs().max() > 0.05
+    )  # the actions have an effect
 
 
-def inputs_without_actions(policy, found):
+def inputs_without_actions(policy, trajectories):
     """Return the inputs with zeros at the actions."""
-    none = np.zeros((*found.mask.shape, policy.head.outputs), np.float32)
-    return np.concatenate([found.observations, none], axis=2)
+    none = np.zeros((*trajectories.mask.shape, policy.head.outputs), np.float32)
+    return np.concatenate([trajectories.observations, none], axis=2)
 
 
 @pytest.mark.parametrize(("kind", "problem"), PAIRS)
 def test_replay_hidden_states_matches_the_roll_in_bit_for_bit(kind, problem):
-    policy, found, steps = record_roll_in(kind, problem)
-    before = replay_hidden_states(policy.actor(), found)
+    policy, trajectories, steps = record_roll_in(kind, problem)
+    before = replay_hidden_states(policy.actor(), trajectories)
     for t, (memory, _) in enumerate(steps):
-        np.testing.assert_array_equal(before[found.mask[:, t], t], memory)
-    assert not before[:, 0].any() and before[found.mask].any()
+        np.testing.assert_array_equal(before[trajectories.mask[:, t], t], memory)
+    assert not before[:, 0].any() and before[trajectories.mask].any()
 
 
 @pytest.mark.parametrize(("kind", "problem"), PAIRS)
 def test_action_history_policy_trajectories_are_independent_of_each_other(kind, problem):
-    _, whole, _ = record_roll_in(kind, problem)
+    _, batch, _ = record_roll_in(kind, problem)
     _, part, _ = record_roll_in(kind, problem, episode_seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)[3:7])
     length = part.mask.shape[1]
-    np.testing.assert_array_equal(part.actions, whole.actions[3:7, :length])
-    np.testing.assert_array_equal(part.states, whole.states[3:7, :length])
+    np.testing.assert_array_equal(part.actions, batch.actions[3:7, :length])
+    np.testing.assert_array_equal(part.states, batch.states[3:7, :length])
 
 
 @every_kind
@@ -163,13 +169,13 @@ def test_action_history_policy_predict_remembers_its_own_actions(kind):
     simulator, _, head = PROBLEMS["finite"]
     policy = randomise(KINDS[kind](4, head()), 2, 0.8)
     episode_seeds = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
-    found = roll_in(simulator, RollInPolicy(None, policy.actor()), episode_seeds, deterministic=True)
+    trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), episode_seeds, deterministic=True)
     running = np.arange(5)
     state = simulator.reset(episode_seeds)
     memory = None
-    for t in range(found.mask.shape[1]):
+    for t in range(trajectories.mask.shape[1]):
         action, memory = policy.predict(simulator.observe(state), memory, deterministic=True)
-        np.testing.assert_array_equal(action, found.actions[running, t])
+        np.testing.assert_array_equal(action, trajectories.actions[running, t])
         state, _, done = simulator.step(state, action)
         running = running[~done]
         state = state[~done]
@@ -193,7 +199,7 @@ def test_action_history_policy_gradient_matches_finite_differences(kind):
     costs = random_costs(trajectories)
     theta = flat(policy)
     epsilon = 1e-5
-    found = gradient(policy, all_actions_loss, trajectories, costs)
+    actual = gradient(policy, all_actions_loss, trajectories, costs)
     generator = np.random.default_rng(0)
     for _ in range(5):
         direction = generator.normal(size=len(theta))
@@ -202,7 +208,7 @@ def test_action_history_policy_gradient_matches_finite_differences(kind):
             vector_to_parameters(torch.from_numpy(theta + sign * epsilon * direction), policy.parameters())
             ends.append(all_actions_loss(policy, trajectories, costs).item())
         vector_to_parameters(torch.from_numpy(theta), policy.parameters())
-        assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(found @ direction, rel=1e-6, abs=1e-9)
+        assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(actual @ direction, rel=1e-6, abs=1e-9)
 
 
 @every_single_kind
@@ -215,8 +221,8 @@ def test_action_history_policy_scores_match_autograd_per_trajectory(kind, vector
     seen = policy.inputs(trajectories.observations, trajectories.actions)
     arrays = map(torch.from_numpy, (trajectories.actions, trajectories.mask, trajectories.by_learner))
     expected = compute_scores_per_trajectory(policy, seen, *arrays, None)
-    found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * trajectories.count**0.5
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    scores = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * trajectories.count**0.5
+    torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-5)
 
 
 @every_single_kind
@@ -245,7 +251,7 @@ def test_action_history_policy_gradient_matches_enumeration_of_histories(kind):
     all_own = torch.ones(len(every), length, dtype=torch.bool)
     assert rho.sum() == pytest.approx(1.0, abs=1e-5)
     rows = policy.compute_scores(policy.inputs(seen, every), torch.from_numpy(every), all_own, all_own)
-    found = (rho * total) @ rows.double().numpy()
+    actual = (rho * total) @ rows.double().numpy()
     epsilon = 1e-2
     generator = np.random.default_rng(1)
     for _ in range(5):
@@ -256,8 +262,8 @@ def test_action_history_policy_gradient_matches_enumeration_of_histories(kind):
             vector_to_parameters(torch.from_numpy(theta + sign * epsilon * direction), policy.parameters())
             ends.append(likelihoods() @ total)
         vector_to_parameters(torch.from_numpy(theta), policy.parameters())
-        assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(found @ direction, abs=3e-4)
-    assert np.abs(found).max() > 0.01
+        assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(actual @ direction, abs=3e-4)
+    assert np.abs(actual).max() > 0.01
 
 
 # Benefit of the previous actions.
@@ -342,9 +348,9 @@ def test_lols_oracle_rollout_remembers_the_action_it_began_with():
     policy = WindowPolicy(1, CategoricalHead(2), (), width=1, observe_actions=True)
     with torch.no_grad():
         policy.inner.network[0].weight.copy_(torch.tensor([[0.0, -50.0, 0.0], [0.0, 0.0, -50.0]]))
-    found = roll_in(Alternate(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10))
-    costs = LolsOracle(Alternate(), Alternating(), 0.0, advantage=False)(found, policy)
-    np.testing.assert_array_equal(costs.values, np.arange(2) == found.states[..., :1])
+    trajectories = roll_in(Alternate(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10))
+    costs = LolsOracle(Alternate(), Alternating(), 0.0, advantage=False)(trajectories, policy)
+    np.testing.assert_array_equal(costs.values, np.arange(2) == trajectories.states[..., :1])
 
 
 # Files.
@@ -352,18 +358,18 @@ def test_lols_oracle_rollout_remembers_the_action_it_began_with():
 
 @every_kind
 def test_action_history_policy_round_trips_through_a_file(kind, tmp_path):
-    policy, found, _ = record_roll_in(kind, "finite", 0.0)
+    policy, trajectories, _ = record_roll_in(kind, "finite", 0.0)
     policy.save(tmp_path / "p.safetensors")
-    again = load_policy(tmp_path / "p.safetensors")
+    loaded = load_policy(tmp_path / "p.safetensors")
     assert (
-        again.observe_actions
-        and again.architecture() == policy.architecture()
-        and again.architecture()["observations"] == 4
+        loaded.observe_actions
+        and loaded.architecture() == policy.architecture()
+        and loaded.architecture()["observations"] == 4
     )
     simulator = PROBLEMS["finite"][0]
     episode_seeds = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     np.testing.assert_array_equal(
-        roll_in(simulator, RollInPolicy(None, again.actor()), episode_seeds).actions, found.actions
+        roll_in(simulator, RollInPolicy(None, loaded.actor()), episode_seeds).actions, trajectories.actions
     )
 
 

@@ -41,9 +41,9 @@ def test_convolutional_actor_matches_its_network(shape: tuple[int, ...]) -> None
     seen = sample_images(shape, 2, 3)
     with torch.no_grad():
         expected = policy.distribution(torch.from_numpy(seen), torch.ones(2, 3, dtype=torch.bool)).mean.numpy()
-    found, memory = policy.actor().parameters(seen.reshape(6, *shape), np.zeros((6, 0), np.float32))
+    actual, memory = policy.actor().parameters(seen.reshape(6, *shape), np.zeros((6, 0), np.float32))
     assert expected.std() > 0.01 and memory.shape == (6, 0)
-    np.testing.assert_allclose(found.reshape(2, 3, 3), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(actual.reshape(2, 3, 3), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_numpy_convolution_matches_hand_computed_patches() -> None:
@@ -56,8 +56,8 @@ def test_numpy_convolution_matches_hand_computed_patches() -> None:
     for row, column, output in np.ndindex(5, 6, 3):
         patch = wide[2 * row : 2 * row + 5, 2 * column : 2 * column + 5]
         expected[row, column, output] = max(0.0, (patch * weight[output].transpose(1, 2, 0)).sum() + bias[output])
-    found = NumpyConvolution.copy_of(layer)(picture)
-    np.testing.assert_allclose(found[0], expected, atol=1e-5)
+    actual = NumpyConvolution.copy_of(layer)(picture)
+    np.testing.assert_allclose(actual[0], expected, atol=1e-5)
 
 
 def test_convolutional_actor_gives_the_same_bits_alone_and_in_a_batch() -> None:
@@ -141,9 +141,9 @@ def test_convolutional_policy_learns_and_resumes_bit_for_bit(
 ) -> None:
     oracle = {"oracle": "q-star"} if method in ("aggrevated", "loki") else {}
     config = resolve_config(GRID, method, **given, **oracle, checkpoint_every=1)
-    whole = Run.create(tmp_path / "whole", config)
-    result = fit_run(whole)
-    assert all(line.kl > 0 for line in whole.metrics())
+    uninterrupted = Run.create(tmp_path / "whole", config)
+    result = fit_run(uninterrupted)
+    assert all(line.kl > 0 for line in uninterrupted.metrics())
     if method == "aggrevated" and config.update.name == "exponentiated":
         assert result.initial_return < -12 and result.more["ratio"] > 0.7
     broken = Run.create(tmp_path / "broken", config)
@@ -157,19 +157,19 @@ def test_convolutional_policy_learns_and_resumes_bit_for_bit(
     if config.loop.iterations > 2:
         with pytest.raises(StoppedError):
             fit_run(broken, stop)
-    again = fit_run(Run.open(broken.folder, GRID))
+    resumed = fit_run(Run.open(broken.folder, GRID))
     assert (
-        again.weights_sha256
+        resumed.weights_sha256
         == result.weights_sha256
-        == digest_tensors(Run.open(whole.folder, GRID).policy.state_dict())
+        == digest_tensors(Run.open(uninterrupted.folder, GRID).policy.state_dict())
     )
 
 
 def test_convolutional_policy_round_trips_through_a_file(tmp_path: Path) -> None:
     policy = ConvolutionalPolicy((9, 8, 3), CategoricalHead(3), hidden=(5,))
     policy.save(tmp_path / "p.safetensors")
-    again = load_policy(tmp_path / "p.safetensors")
+    loaded = load_policy(tmp_path / "p.safetensors")
     picture = np.random.default_rng(0).integers(0, 256, (9, 8, 3))
-    assert again.predict(picture, deterministic=True)[0] == policy.predict(picture, deterministic=True)[0]
-    assert again.predict(np.stack([picture] * 2), deterministic=True)[0].shape == (2,)
-    assert all(torch.equal(a, b) for a, b in zip(policy.parameters(), again.parameters(), strict=True))
+    assert loaded.predict(picture, deterministic=True)[0] == policy.predict(picture, deterministic=True)[0]
+    assert loaded.predict(np.stack([picture] * 2), deterministic=True)[0].shape == (2,)
+    assert all(torch.equal(a, b) for a, b in zip(policy.parameters(), loaded.parameters(), strict=True))

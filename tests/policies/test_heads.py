@@ -133,8 +133,8 @@ def test_categorical_head_softmax_over_legal_actions_matches_hand_computation():
     torch.testing.assert_close(distribution.probs, torch.tensor([[[1 / 7, 2 / 7, 0.0, 4 / 7]]]))
     assert distribution.probs[0, 0, 2] == 0.0
     for action, share in ((0, 1 / 7), (1, 2 / 7), (3, 4 / 7)):
-        found = distribution.log_prob(torch.tensor([[action]])).item()
-        assert found == pytest.approx(log(share), abs=1e-6)
+        actual = distribution.log_prob(torch.tensor([[action]])).item()
+        assert actual == pytest.approx(log(share), abs=1e-6)
 
 
 def test_categorical_head_is_unchanged_by_a_mask_that_allows_all():

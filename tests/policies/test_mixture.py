@@ -54,10 +54,10 @@ def test_mixture_policy_members_keep_separate_memories():
     policy.renew(np.array([0.6, 0.4]))
     randomise(policy, 2)
     alone.append(deepcopy(policy.newest))
-    found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(30))
-    together = replay_hidden_states(policy.actor(), found)
+    trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(30))
+    together = replay_hidden_states(policy.actor(), trajectories)
     np.testing.assert_array_equal(
-        together, np.concatenate([replay_hidden_states(one.actor(), found) for one in alone], axis=2)
+        together, np.concatenate([replay_hidden_states(one.actor(), trajectories) for one in alone], axis=2)
     )
     assert together.shape[2] == 2 * alone[0].actor().memory(1).shape[1] > 0
 
@@ -74,14 +74,14 @@ def test_mixture_policy_members_are_blank_until_learned():
 def test_mixture_policy_state_dict_restores_any_number_of_members():
     policy, _ = make_mixture_of_three()
     weights = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
-    again = MixturePolicy(linear_policy(5).float(), CategoricalHead(3))
-    again.load_state_dict(weights)
-    np.testing.assert_array_equal(probabilities(again), probabilities(policy))
+    restored = MixturePolicy(linear_policy(5).float(), CategoricalHead(3))
+    restored.load_state_dict(weights)
+    np.testing.assert_array_equal(probabilities(restored), probabilities(policy))
     policy.load_state_dict(MixturePolicy(linear_policy(5).float(), CategoricalHead(3)).state_dict())
     assert len(policy.shares) == 1  # and back
-    for one in (policy, again):
+    for one in (policy, restored):
         one.renew(np.full(int(one.learned) + 1, 1 / (int(one.learned) + 1)))
-    assert (int(policy.learned), int(again.learned)) == (1, 4)
+    assert (int(policy.learned), int(restored.learned)) == (1, 4)
     assert weights["older"].shape == (2, 12) and weights["shares"].tolist() == SHARES.tolist()
 
 

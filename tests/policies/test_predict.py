@@ -108,8 +108,8 @@ def evaluate_with_sb3(policy, wrapper, **more):
 def test_sb3_evaluate_policy_matches_evaluate_returns_exactly(make, wrapper, simulator):
     policy = make()
     ours, _ = evaluate_returns(policy, simulator, np.arange(EPISODES, dtype=np.uint64), deterministic=True)
-    theirs, lengths = evaluate_with_sb3(policy, wrapper, deterministic=True)
-    np.testing.assert_array_equal(theirs, ours)
+    sb3_returns, lengths = evaluate_with_sb3(policy, wrapper, deterministic=True)
+    np.testing.assert_array_equal(sb3_returns, ours)
     assert len(set(lengths)) >= 6 and lengths.max() < H  # all swing up, at different times
 
 
@@ -129,11 +129,11 @@ def test_recurrent_predict_clears_the_memory_only_at_episode_starts(cell):
     wrong = Always(4, CategoricalHead(3), 2, cell)
     wrong.load_state_dict(policy.state_dict())
     for wrong.fresh in (True, False):
-        found, _ = evaluate_with_sb3(wrong, LinkPositions, deterministic=True)
-        assert (found != right).any()
+        returns, _ = evaluate_with_sb3(wrong, LinkPositions, deterministic=True)
+        assert (returns != right).any()
         if not wrong.fresh:
             np.testing.assert_array_equal(
-                found[:ENVIRONMENTS], right[:ENVIRONMENTS]
+                returns[:ENVIRONMENTS], right[:ENVIRONMENTS]
             )  # the first episodes have no predecessors
 
 
@@ -143,10 +143,10 @@ def test_sb3_evaluate_policy_agrees_within_error_when_actions_are_sampled():
     with torch.no_grad():
         policy.network[0].weight.mul_(3.0)
     ours, _ = evaluate_returns(policy, Acrobot(H), np.arange(60, dtype=np.uint64))
-    theirs, _ = evaluate_with_sb3(policy, lambda env: env, deterministic=False)
-    assert len(set(theirs)) > 3
+    sb3_returns, _ = evaluate_with_sb3(policy, lambda env: env, deterministic=False)
+    assert len(set(sb3_returns)) > 3
     error = np.sqrt(ours.var() / 60 + ours.var() / EPISODES)
-    assert abs(ours.mean() - theirs.mean()) < 6 * error
+    assert abs(ours.mean() - sb3_returns.mean()) < 6 * error
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])

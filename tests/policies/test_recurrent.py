@@ -133,9 +133,9 @@ def test_recurrent_policy_matches_hand_computed_density(cell):
         policy.readout.weight.fill_(2.0)
         policy.readout.bias.fill_(1.0)
     expected = 2 * torch.tensor([state[0] for state in states]).reshape(1, 2, 1) + 1
-    found = policy.distribution(torch.from_numpy(inputs).reshape(1, 2, 1), torch.ones(1, 2, dtype=torch.bool))
-    torch.testing.assert_close(found.mean, expected, atol=1e-6, rtol=0)
-    torch.testing.assert_close(found.log_prob(expected + 1), torch.full((1, 2), -1.4189385), atol=2e-6, rtol=0)
+    actual = policy.distribution(torch.from_numpy(inputs).reshape(1, 2, 1), torch.ones(1, 2, dtype=torch.bool))
+    torch.testing.assert_close(actual.mean, expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(actual.log_prob(expected + 1), torch.full((1, 2), -1.4189385), atol=2e-6, rtol=0)
 
 
 @both_cells
@@ -259,8 +259,8 @@ def test_trajectory_scores_of_long_episodes_match_autograd(cell, head):
     generator = torch.Generator().manual_seed(0)
     policy = RecurrentPolicy(INPUTS, HEADS[head](), 32, cell, generator)
     trajectories = make_trajectories(head, t=200)
-    found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
-    assert_same_rows(found, scores_one_by_one(policy, trajectories))
+    scores = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
+    assert_same_rows(scores, scores_one_by_one(policy, trajectories))
 
 
 @every_policy
@@ -281,11 +281,11 @@ def test_trajectory_scores_leave_no_gradients_and_need_none(make):
     policy = randomise(make(CategoricalHead(ACTIONS)), seed=3)
     trajectories = make_trajectories("categorical")
     before = flat(policy)
-    found = compute_trajectory_scores(policy, trajectories)
-    assert not found.requires_grad and all(parameter.grad is None for parameter in policy.parameters())
+    scores = compute_trajectory_scores(policy, trajectories)
+    assert not scores.requires_grad and all(parameter.grad is None for parameter in policy.parameters())
     np.testing.assert_array_equal(flat(policy), before)
     frozen = deepcopy(policy).requires_grad_(False)
-    torch.testing.assert_close(compute_trajectory_scores(frozen, trajectories), found, atol=0, rtol=0)
+    torch.testing.assert_close(compute_trajectory_scores(frozen, trajectories), scores, atol=0, rtol=0)
 
 
 @every_policy
@@ -320,9 +320,9 @@ def test_trajectory_score_columns_follow_parameters_to_vector(make, head):
 def test_trajectory_scores_in_float64_match_autograd(make, head):
     policy = randomise(make(HEADS[head]()).double(), seed=3)
     trajectories = make_trajectories(head, dtype=np.float64)
-    found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
-    assert found.dtype == torch.float64
-    assert_same_rows(found, scores_one_by_one(policy, trajectories), relative=1e-12)
+    scores = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
+    assert scores.dtype == torch.float64
+    assert_same_rows(scores, scores_one_by_one(policy, trajectories), relative=1e-12)
 
 
 # The losses.
@@ -402,14 +402,14 @@ def test_loss_gradients_of_a_recurrent_policy_sum_over_single_steps(cell, head, 
     total = np.zeros(len(flat(policy)))
     for i, t in zip(*np.nonzero(trajectories.mask), strict=True):
         observations = torch.from_numpy(trajectories.observations[i : i + 1, : t + 1])
-        here = policy.distribution(observations, torch.ones(1, t + 1, dtype=torch.bool))
+        distribution = policy.distribution(observations, torch.ones(1, t + 1, dtype=torch.bool))
         if loss is all_actions_loss:
-            term = (here.probs[0, t] * torch.from_numpy(costs.values[i, t])).sum()
+            term = (distribution.probs[0, t] * torch.from_numpy(costs.values[i, t])).sum()
         elif trajectories.by_expert[i, t]:
             continue
         else:  # ∇π/π · Q = Q ∇ log π
             actions = torch.from_numpy(trajectories.actions[i : i + 1, : t + 1])
-            term = here.log_prob(actions)[0, t] * costs.values[i, t] / (1 - trajectories.alpha)
+            term = distribution.log_prob(actions)[0, t] * costs.values[i, t] / (1 - trajectories.alpha)
         gradients = torch.autograd.grad(term, list(policy.parameters()), allow_unused=True)
         zeros = [torch.zeros_like(p) if g is None else g for g, p in zip(gradients, policy.parameters(), strict=True)]
         total += torch.cat([g.reshape(-1) for g in zeros]).numpy()

@@ -252,14 +252,14 @@ def test_load_policy_refuses_mixture_shares_that_do_not_fit_its_members(tmp_path
 
 
 def test_load_policy_refuses_a_file_with_any_changed_bit(policy_file):
-    whole = policy_file.read_bytes()
-    for position in np.random.default_rng(0).integers(len(whole), size=60):
-        broken = bytearray(whole)
+    intact = policy_file.read_bytes()
+    for position in np.random.default_rng(0).integers(len(intact), size=60):
+        broken = bytearray(intact)
         broken[position] ^= 1 << int(position % 8)
         policy_file.write_bytes(broken)
         load_error_message(policy_file)
-    for length in (0, 7, 100, len(whole) - 1):
-        policy_file.write_bytes(whole[:length])
+    for length in (0, 7, 100, len(intact) - 1):
+        policy_file.write_bytes(intact[:length])
         load_error_message(policy_file)
 
 

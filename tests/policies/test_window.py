@@ -17,8 +17,8 @@ def test_window_policy_matches_hand_computed_means():
         policy.inner.network[0].bias.zero_()
     observations = np.array([[[1, 2], [3, 4], [5, 6], [7, 8]], [[9, 0], [0, 1], [0, 0], [2, 3]]], np.float32)
     expected = [[12, 1234, 123456, 345678], [90, 9001, 900100, 10023]]
-    whole = policy.distribution(torch.from_numpy(observations), torch.ones(2, 4, dtype=torch.bool)).mean
-    np.testing.assert_array_equal(whole[..., 0].detach(), expected)
+    sequence_means = policy.distribution(torch.from_numpy(observations), torch.ones(2, 4, dtype=torch.bool)).mean
+    np.testing.assert_array_equal(sequence_means[..., 0].detach(), expected)
     actor = policy.actor()
     found = []
     memory = actor.memory(2)

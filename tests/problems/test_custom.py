@@ -70,11 +70,13 @@ def test_run_folder_imports_user_code_only_if_trusted(run: Run) -> None:
 
 
 def test_custom_problem_run_resumes_bit_for_bit(tmp_path: Path) -> None:
-    whole = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "whole", say=discard, **SHORT)
-    half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=discard, **SHORT | {"iterations": 1})
-    longer = Run.open(half.folder, trust_code=True)
+    uninterrupted = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "whole", say=discard, **SHORT)
+    stopped = aggrevated.train(
+        ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=discard, **SHORT | {"iterations": 1}
+    )
+    longer = Run.open(stopped.folder, trust_code=True)
     longer = Run(longer.folder, longer.config.with_settings(iterations=2))
-    assert fit_run(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
+    assert fit_run(longer).weights_sha256 == uninterrupted.result().weights_sha256  # type: ignore[union-attr]
 
 
 def test_fit_refuses_an_expert_that_changed(tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ def test_crops_of_very_long_strokes_take_little_memory():
 def test_warp_crop_keeps_stroke_shapes_and_symbols_but_changes_pixels():
     generator = np.random.default_rng(0)
     strokes = PAGE.ink[3]
-    again = warp_crop(strokes, np.random.default_rng(0))
+    repeated = warp_crop(strokes, np.random.default_rng(0))
     other = warp_crop(strokes, generator)
     assert [s.shape for s in other] == [s.shape for s in strokes]
-    assert all((a == b).all() for a, b in zip(other, again, strict=True))
+    assert all((a == b).all() for a, b in zip(other, repeated, strict=True))
     originals = draw_crops(PAGE.ink).astype(float).reshape(len(PAGE), -1)
     images = draw_crops([warp_crop(strokes, generator) for strokes in PAGE.ink]).astype(float).reshape(len(PAGE), -1)
     assert (images != originals).any(axis=1).all()

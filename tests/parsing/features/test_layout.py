@@ -20,8 +20,8 @@ FRACTION = np.array([[1, 0, 2, 1], [0, 1.4, 3, 1.5], [1, 2, 2, 3], [4, 1, 5, 2],
 def test_layout_has_all_columns_and_is_finite_for_any_symbol_count():
     assert 8 + BETWEEN * len(NEIGHBORS) + OVERLAPS + PLACE == LAYOUT
     for n in range(6):
-        found = compute_layout(FRACTION[:n])
-        assert found.shape == (n, LAYOUT) and found.dtype == np.float32 and np.isfinite(found).all()
+        actual = compute_layout(FRACTION[:n])
+        assert actual.shape == (n, LAYOUT) and actual.dtype == np.float32 and np.isfinite(actual).all()
     np.testing.assert_array_equal(compute_layout(FRACTION)[:, :8], extract_geometry_features(FRACTION))
     assert np.isfinite(compute_layout(np.zeros((3, 4)))).all()  # dots
 

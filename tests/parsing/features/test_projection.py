@@ -25,12 +25,12 @@ def sample():
 
 
 def test_raw_features_concatenate_hog_and_geometry_of_all_symbols():
-    found = extract_raw_features(PAGES)
-    assert found.shape == (3 + 16, 584) and found.dtype == np.float32 and len(GEOMETRY) == 8
+    actual = extract_raw_features(PAGES)
+    assert actual.shape == (3 + 16, 584) and actual.dtype == np.float32 and len(GEOMETRY) == 8
     for row, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
-        np.testing.assert_array_equal(found[row, :576], extract_hog_features(draw_crops([strokes]))[0])
-    np.testing.assert_array_equal(found[:3, 576:], extract_geometry_features(PAGES[0].boxes))
-    np.testing.assert_array_equal(found[3:, 576:], extract_geometry_features(PAGES[1].boxes))
+        np.testing.assert_array_equal(actual[row, :576], extract_hog_features(draw_crops([strokes]))[0])
+    np.testing.assert_array_equal(actual[:3, 576:], extract_geometry_features(PAGES[0].boxes))
+    np.testing.assert_array_equal(actual[3:, 576:], extract_geometry_features(PAGES[1].boxes))
 
 
 def test_raw_features_of_a_page_do_not_depend_on_other_pages():
@@ -60,9 +60,9 @@ def test_raw_features_rasterize_one_block_of_symbols_at_a_time(monkeypatch):
 
 
 def test_feature_table_pads_pages_to_equal_length():
-    found = pad_features(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
-    assert found.dtype == np.float32
-    assert found.tolist() == [
+    actual = pad_features(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
+    assert actual.dtype == np.float32
+    assert actual.tolist() == [
         [[0, 1], [2, 3], [0, 0]],
         [[4, 5], [0, 0], [0, 0]],
         [[6, 7], [8, 9], [10, 11]],
@@ -72,31 +72,31 @@ def test_feature_table_pads_pages_to_equal_length():
 def test_projection_of_crops_equals_principal_components_by_svd(sample):
     """Each component up to its sign; one scale for all, so that their mean variance is 1."""
     projection = Projection.fit(sample)
-    found = projection(sample)
-    assert projection.width == found.shape[1] == COMPONENTS + 8
+    actual = projection(sample)
+    assert projection.width == actual.shape[1] == COMPONENTS + 8
     pixels = sample[:, :PIXELS].astype(float)
     left, singular, _ = np.linalg.svd(pixels - pixels.mean(axis=0), full_matrices=False)
     components = (left * singular)[:, :COMPONENTS]
     components /= np.sqrt((components**2).sum() / (len(sample) - 1) / COMPONENTS)
-    np.testing.assert_allclose(np.abs(found[:, :COMPONENTS]), np.abs(components), atol=2e-3)
-    assert found[:, :COMPONENTS].var(axis=0, ddof=1).mean() == pytest.approx(1.0, abs=1e-3)
+    np.testing.assert_allclose(np.abs(actual[:, :COMPONENTS]), np.abs(components), atol=2e-3)
+    assert actual[:, :COMPONENTS].var(axis=0, ddof=1).mean() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_projection_standardizes_each_geometry_column(sample):
-    found = Projection.fit(sample)(sample)[:, COMPONENTS:]
-    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-4)
-    np.testing.assert_allclose(found.std(axis=0), 1.0, atol=1e-4)
+    actual = Projection.fit(sample)(sample)[:, COMPONENTS:]
+    np.testing.assert_allclose(actual.mean(axis=0), 0.0, atol=1e-4)
+    np.testing.assert_allclose(actual.std(axis=0), 1.0, atol=1e-4)
     places = sample[:, PIXELS:]
     for k in range(8):  # the constant column stays constant
-        assert np.corrcoef(found[:, k], places[:, k])[0, 1] == pytest.approx(1.0)
+        assert np.corrcoef(actual[:, k], places[:, k])[0, 1] == pytest.approx(1.0)
 
 
 def test_projection_of_constant_columns_is_finite(sample):
-    still = sample.copy()
-    still[:, PIXELS + 2] = 7.0
-    still[:, :50] = 0.0
-    found = Projection.fit(still)(still)
-    assert np.isfinite(found).all() and np.abs(found[:, COMPONENTS + 2]).max() < 1e-3
+    constant = sample.copy()
+    constant[:, PIXELS + 2] = 7.0
+    constant[:, :50] = 0.0
+    actual = Projection.fit(constant)(constant)
+    assert np.isfinite(actual).all() and np.abs(actual[:, COMPONENTS + 2]).max() < 1e-3
     few = Projection.fit(sample[:3])(sample[:3])  # fewer symbols than components
     assert np.isfinite(few).all()
 

@@ -153,8 +153,8 @@ def test_support_vector_update_fitted_to_expert_parses_training_pages():
     before = evaluate_micro_uas(policy, parser)
     step = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
     assert step.loss > 0.2 and evaluate_micro_uas(policy, parser) > max(0.95, before)
-    again = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
-    assert again.loss < 0.05  # the error rate before the fit
+    repeated = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
+    assert repeated.loss < 0.05  # the error rate before the fit
 
 
 def test_support_vector_update_loss_ignores_illegal_preferred_actions():
@@ -162,8 +162,8 @@ def test_support_vector_update_loss_ignores_illegal_preferred_actions():
     single = Corpus.from_pages([page([0])])
     policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4).with_pages(features_of(single), single.lengths)
     policy.intercepts = torch.tensor([0.0, 0.0, 1.0, 2.0])  # Reduce is preferred, then Right
-    found, expert_costs = demonstrated(single, count=3)
-    assert SupportVectorUpdate()(policy, None, found, expert_costs).loss == 0.0
+    parses, expert_costs = demonstrated(single, count=3)
+    assert SupportVectorUpdate()(policy, None, parses, expert_costs).loss == 0.0
 
 
 def test_support_vector_update_aggregates_data_up_to_its_limit():
@@ -180,17 +180,17 @@ def test_support_vector_update_aggregates_data_up_to_its_limit():
 
 
 def test_support_vector_update_resumes_bit_identically():
-    straight = SupportVectorUpdate(most=60, seed=3)
+    uninterrupted = SupportVectorUpdate(most=60, seed=3)
     policy = make_blank_policy()
-    straight(policy, None, *demonstrated(PAGES, n=1))
+    uninterrupted(policy, None, *demonstrated(PAGES, n=1))
     resumed = SupportVectorUpdate(most=60, seed=3)
-    again = make_blank_policy()
+    restored = make_blank_policy()
     assert SupportVectorUpdate().state() == {}
-    resumed.restore({name: w.clone() for name, w in straight.state().items()})
-    again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
+    resumed.restore({name: w.clone() for name, w in uninterrupted.state().items()})
+    restored.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
     for n in (2, 3):
-        assert straight(policy, None, *demonstrated(PAGES, n)) == resumed(again, None, *demonstrated(PAGES, n))
-        assert digest_tensors(policy.state_dict()) == digest_tensors(again.state_dict())
+        assert uninterrupted(policy, None, *demonstrated(PAGES, n)) == resumed(restored, None, *demonstrated(PAGES, n))
+        assert digest_tensors(policy.state_dict()) == digest_tensors(restored.state_dict())
 
 
 def test_support_vector_update_rejects_other_policies():

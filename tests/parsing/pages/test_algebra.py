@@ -92,10 +92,10 @@ def test_heads_of_expression_error_names_invalid_structure():
 @settings(max_examples=300, deadline=None)
 def test_heads_of_any_text_are_projective_or_raise_data_error(lines):
     try:
-        found = parse_heads(lines)
+        result = parse_heads(lines)
     except DataError:
         return
-    assert found.shape == (sum(map(len, lines)),) and is_projective(found)
+    assert result.shape == (sum(map(len, lines)),) and is_projective(result)
 
 
 def test_is_projective_rejects_crossing_arcs_cycles_and_two_roots():

@@ -194,15 +194,15 @@ def test_read_folder_sorts_pages_by_name_and_counts_skipped_files(tmp_path: Path
     for name in "de":
         (tmp_path / f"{name}.inkml").write_text(document(row("c + d"))[:-9])
     (tmp_path / "f.inkml").write_text(document(row("c + ≡ d")))
-    found = read_folder(tmp_path)
-    assert [one.name for one in found.pages] == ["a", "b", "c"] and found.core == (False, True, True)
+    result = read_folder(tmp_path)
+    assert [one.name for one in result.pages] == ["a", "b", "c"] and result.core == (False, True, True)
     assert [one.name for one in load(tmp_path, core=True)] == ["b", "c"]
-    assert sorted(found.counts.values()) == [1, 2] and {*found.skipped.values()} == {
+    assert sorted(result.counts.values()) == [1, 2] and {*result.skipped.values()} == {
         ("d.inkml", "e.inkml"),
         ("f.inkml",),
     }
-    assert found.notice.startswith("3 of 6 InkML files cannot be used and are left out: 2 x it is not well-formed XML")
-    assert "1 x it has no head rule for the operator '≡'" in found.notice and "f.inkml" not in found.notice
+    assert result.notice.startswith("3 of 6 InkML files cannot be used and are left out: 2 x it is not well-formed XML")
+    assert "1 x it has no head rule for the operator '≡'" in result.notice and "f.inkml" not in result.notice
 
 
 def test_load_rejects_folder_without_usable_files(tmp_path: Path) -> None:
@@ -221,13 +221,13 @@ def test_load_core_rejects_folder_without_core_expressions(tmp_path: Path) -> No
 
 def test_stack_of_three_lines_gives_the_papers_example(tmp_path: Path) -> None:
     lines = [build_page(ink_of(tmp_path, row(line))) for line in ("1 0 ( x + 2 ) = a + b", "c + d = e", "x = 3")]
-    whole = stack(lines, np.random.default_rng(0))
-    assert whole.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
-    assert whole.heads.tolist() == algebra.parse_heads(["10(x+2)=a+b", "c+d=e", "x=3"]).tolist()
-    assert whole.name == "one+one+one" and "".join(whole.symbols) == "10(x+2)=a+bc+d=ex=3"
-    first = whole.boxes[:11]
-    second = whole.boxes[11:16]
-    third = whole.boxes[16:]
+    stacked = stack(lines, np.random.default_rng(0))
+    assert stacked.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
+    assert stacked.heads.tolist() == algebra.parse_heads(["10(x+2)=a+b", "c+d=e", "x=3"]).tolist()
+    assert stacked.name == "one+one+one" and "".join(stacked.symbols) == "10(x+2)=a+bc+d=ex=3"
+    first = stacked.boxes[:11]
+    second = stacked.boxes[11:16]
+    third = stacked.boxes[16:]
     assert first[:, 3].max() + 4 <= second[:, 1].min() and second[:, 3].max() + 4 <= third[:, 1].min()
     for part, line in ((first, lines[0]), (second, lines[1]), (third, lines[2])):
         assert np.ptp(part - line.boxes, axis=0) == pytest.approx(0)  # moved, not changed
@@ -243,9 +243,9 @@ def test_compose_uses_each_expression_once_and_keeps_writers_apart(tmp_path: Pat
     for one in composed:
         assert {writers[name] for name in one.name.split("+")} == {one.writer}
     assert set(Counter(len(one) // 5 for one in composed)) == {1, 2, 3}
-    again = stack_expressions(pages, np.random.default_rng(0))
-    assert [one.name for one in again] == [one.name for one in composed]
-    assert all(np.array_equal(one.boxes, two.boxes) for one, two in zip(composed, again, strict=True))
+    repeated = stack_expressions(pages, np.random.default_rng(0))
+    assert [one.name for one in repeated] == [one.name for one in composed]
+    assert all(np.array_equal(one.boxes, two.boxes) for one, two in zip(composed, repeated, strict=True))
 
 
 # The real data.

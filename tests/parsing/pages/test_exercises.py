@@ -13,8 +13,8 @@ def test_random_set_gives_short_projective_trees_of_many_shapes():
     sets = [sample_solution(generator) for _ in range(1000)]
     for lines in sets:
         n = sum(map(len, lines))
-        found = parse_heads(lines)
-        assert 1 <= len(lines) <= 3 and 3 <= n <= 30 and found.shape == (n,) and is_projective(found), lines
+        result = parse_heads(lines)
+        assert 1 <= len(lines) <= 3 and 3 <= n <= 30 and result.shape == (n,) and is_projective(result), lines
     assert {len(lines) for lines in sets} == {1, 2, 3}
     assert {symbol for lines in sets for line in lines for symbol in line} == set(SYMBOLS)
     assert len({tuple(parse_heads(lines)) for lines in sets}) > 400  # trees, not only strings, differ

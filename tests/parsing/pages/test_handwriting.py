@@ -91,8 +91,8 @@ def test_generated_with_single_writer_uses_one_writer():
 
 
 def test_generated_is_bit_identical_per_seed(disjoint):
-    again = generate_page_splits(sets=100, writers=20, seed=1)
-    assert [[bits(page) for page in part] for part in again] == [[bits(page) for page in part] for part in disjoint]
+    repeated = generate_page_splits(sets=100, writers=20, seed=1)
+    assert [[bits(page) for page in part] for part in repeated] == [[bits(page) for page in part] for part in disjoint]
     other = generate_page_splits(sets=100, writers=20, seed=2)
     assert strings(other[0]) != strings(disjoint[0])
 
