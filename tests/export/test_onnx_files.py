@@ -156,7 +156,7 @@ def test_export_onnx_does_not_write_a_model_that_differs_from_the_policy(tmp_pat
     other = randomise(POLICIES["GRU"](), 2, 0.5)
     build_onnx_model = onnx_files.build_onnx_model
     monkeypatch.setattr(onnx_files, "build_onnx_model", lambda policy, metadata: build_onnx_model(other, metadata))
-    with pytest.raises(DataError, match="as ONNX the policy differs by"):
+    with pytest.raises(DataError, match="the outputs of the ONNX file differ from the policy's by"):
         export_onnx(policy, tmp_path / "p.onnx")
     assert list(tmp_path.iterdir()) == []
 

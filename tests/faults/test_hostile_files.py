@@ -148,7 +148,7 @@ MODELS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "no numbers": (
         lambda: sb3_model(with_weight(torch.ones(8, 0))),
-        rf"has a {WEIGHT} of shape \[8, 0\], which no layer",
+        rf"has a {WEIGHT} of shape \[8, 0\], which no dense layer",
     ),
     "wrong inner shape": (
         lambda: sb3_model(OrderedDict(DQN, **{"q_net.q_net.2.weight": torch.ones(2, 9)})),

@@ -123,4 +123,4 @@ def test_updates_save_cost_scale_in_state(make):
     policy = deep_policy()
     update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES))
     expected = RunningCostScale().include(random_costs(TRAJECTORIES), TRAJECTORIES)
-    assert RunningCostScale.from_tensor(update.state()["spread"]) == expected
+    assert RunningCostScale.from_tensor(update.state()["cost_scale"]) == expected

@@ -181,7 +181,7 @@ def test_natural_update_state_holds_cost_scale_only():
     with pytest.raises(AssertionError):
         natural.restore({"moment": torch.zeros(1)})
     with pytest.raises(AssertionError):
-        natural.restore({"spread": torch.ones(2)})
+        natural.restore({"cost_scale": torch.ones(2)})
     measured = NaturalUpdate(normalize_costs=True)
-    measured.restore({"spread": torch.tensor([8.0, 2.0], dtype=torch.float64)})
-    assert measured.state()["spread"].tolist() == [8.0, 2.0]
+    measured.restore({"cost_scale": torch.tensor([8.0, 2.0], dtype=torch.float64)})
+    assert measured.state()["cost_scale"].tolist() == [8.0, 2.0]

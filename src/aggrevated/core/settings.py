@@ -272,7 +272,7 @@ def is_supported_type(kind: Any) -> bool:
 def has_exact_type(value: object, kind: Any) -> bool:
     """Return whether a value has that type; a bool is not a number, but an int is a float."""
     if get_origin(kind) is tuple:
-        return type(value) is tuple and all(has_exact_type(one, get_args(kind)[0]) for one in value)
+        return type(value) is tuple and all(has_exact_type(entry, get_args(kind)[0]) for entry in value)
     return type(value) in ((int, float) if kind is float else (kind,))
 
 
@@ -280,7 +280,7 @@ def parse_value(name: str, text: str, kind: Any) -> Any:
     """Parse the text of one value, or raise a `UsageError` with the setting's name."""
     try:
         if get_origin(kind) is tuple:
-            return tuple(get_args(kind)[0](one) for one in text.split())
+            return tuple(get_args(kind)[0](entry) for entry in text.split())
         return {"True": True, "False": False}[text] if kind is bool else kind(text)
     except (ValueError, KeyError) as error:
         description = TYPE_DESCRIPTIONS[get_origin(kind) or kind]

@@ -164,7 +164,7 @@ class SpaceAdapter:
                 raise ValueError("columns do not fit the observations")
         except (KeyError, TypeError, ValueError, AssertionError, OverflowError, UsageError) as error:
             raise DataError(
-                f"{source} has no valid observation and action spaces of its policy ({error}); save it again"
+                f"{source}: the saved observation or action space is invalid ({error}); save the policy again"
             ) from error
         return adapter
 

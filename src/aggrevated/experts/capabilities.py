@@ -30,7 +30,7 @@ CAPABILITIES = ("act", "q", "q_of", "v")
 
 
 class AdaptedExpert:
-    """An expert with `act` and exactly those of `q`, `q_of` and `v` that the user object provides."""
+    """An expert around a user's object: `act`, and `q`, `q_of` or `v` if the object has them."""
 
     act: Callable[[Array, int], Array]
 

@@ -137,7 +137,9 @@ def read_layer_array(weights: dict[str, Tensor], name: str, rank: int) -> Array:
     if tensor.dtype not in DTYPES:
         raise DataError(f"has a {name} of {dtype_name}; save the model in float32")
     if tensor.ndim != rank or not tensor.numel():
-        raise DataError(f"has a {name} of shape {list(tensor.shape)}, which no layer has; save the model again")
+        raise DataError(
+            f"has a {name} of shape {list(tensor.shape)}, which no dense layer has; pass an expert with an MlpPolicy"
+        )
     array: Array = tensor.numpy()
     if not np.isfinite([array.min(), array.max()]).all():
         raise DataError(f"has a {name} that is not finite; pass an expert whose training did not diverge")

@@ -131,7 +131,7 @@ def stack_vectors(demonstrations: Demonstrations, space: Space[Any], key: str) -
     if isinstance(space, Box):
         return observations.reshape(demonstrations.steps, -1)
     try:
-        return np.stack([np.asarray(flatten(space, one)) for one in observations])
+        return np.stack([np.asarray(flatten(space, observation)) for observation in observations])
     except (ValueError, IndexError, TypeError) as error:
         raise DataError(
             f"{demonstrations.source} have observations {key} that are not in {space} ({error}); record them in this "
@@ -252,7 +252,7 @@ def demonstrations_from_list(episodes: Iterable[Sequence[Any]], source: str = "t
     if rewards and len(rewards) < len(actions):
         raise DataError(f"{source} have rewards for {len(rewards)} of {len(actions)} episodes; give all, or none")
     try:
-        joined = {key: np.concatenate([one[key] for one in observations]) for key in observations[0]}
+        joined = {key: np.concatenate([observation[key] for observation in observations]) for key in observations[0]}
         return Demonstrations(
             joined, np.concatenate(actions), np.concatenate(ends), np.concatenate(rewards) if rewards else None, source
         )
@@ -267,7 +267,7 @@ def demonstrations_from_list(episodes: Iterable[Sequence[Any]], source: str = "t
 def flatten_nested_observations(value: Any, label: str) -> dict[str, Array]:
     """Return the observations of an episode as arrays by key, which is "" if they are not nested."""
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        value = {name: [one[name] for one in value] for name in value[0]}
+        value = {name: [entry[name] for entry in value] for name in value[0]}
     elif isinstance(value, list) and value and isinstance(value[0], tuple):
         value = tuple(list(part) for part in zip(*value, strict=True))
     if not isinstance(value, Mapping | tuple):
@@ -296,7 +296,7 @@ def read_minari(name: str) -> Demonstrations:
         raise UsageError(f"{MINARI}{name} needs Minari; run: pip install 'minari[hdf5]'") from error
     try:
         dataset = minari.load_dataset(name)
-        episodes = [(one.observations, one.actions, one.rewards) for one in dataset.iterate_episodes()]
+        episodes = [(episode.observations, episode.actions, episode.rewards) for episode in dataset.iterate_episodes()]
     except Exception as error:
         raise DataError(f"cannot read the Minari dataset {name} ({error}); run: minari download {name}") from error
     return demonstrations_from_list(episodes, f"the demonstrations {MINARI}{name}")

@@ -53,7 +53,7 @@ class EnvironmentView:
         if not isinstance(space, Box):
             return observe_and_check(self.simulator, states).reshape(len(states), -1)
         if callable(getattr(self.simulator, "native_observations", None)):
-            return np.stack([np.asarray(one) for one in self.observations(states)])
+            return np.stack([np.asarray(observation) for observation in self.observations(states)])
         return np.array(observe_and_check(self.simulator, states).reshape(len(states), *space.shape), space.dtype)
 
     def taken(self, actions: Array) -> list[Any]:

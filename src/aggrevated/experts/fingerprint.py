@@ -71,5 +71,5 @@ def collect_expert_arrays(expert: Any) -> tuple[Array, ...]:
     networks = getattr(expert, "networks", ())
     weights = tuple(w for network in networks for w in (*network.weights, *network.biases))
     members = getattr(expert, "experts", (expert,))
-    observes = [one.observe for one in members if isinstance(getattr(one, "observe", None), NormalizedExpert)]
+    observes = [member.observe for member in members if isinstance(getattr(member, "observe", None), NormalizedExpert)]
     return *weights, *chain.from_iterable(observe.stats.arrays for observe in observes)

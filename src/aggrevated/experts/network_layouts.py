@@ -215,7 +215,7 @@ NETWORK_LAYOUTS = (
 
 def detect_layout(weights: dict[str, Tensor]) -> NetworkLayout | None:
     """Return the first format that fits the names of the tensors, or None."""
-    return next((one for one in NETWORK_LAYOUTS if any(name.startswith(one.prefix) for name in weights)), None)
+    return next((layout for layout in NETWORK_LAYOUTS if any(name.startswith(layout.prefix) for name in weights)), None)
 
 
 def build_expert(

@@ -147,7 +147,7 @@ class SB3PredictExpert:
             if isinstance(self.environment.space_adapter.observations, Box):
                 actions = split_rows(self._predict(self.environment.batch(states)), n, part) if n else []
             else:
-                actions = [self._predict(one) for one in self.environment.observations(states)]
+                actions = [self._predict(observation) for observation in self.environment.observations(states)]
         return self.environment.ours(part, actions)
 
     def _predict(self, observations: Any) -> Any:

@@ -60,7 +60,7 @@ class Graph:
 
     def add_slice(self, x: str, start: int, end: int) -> str:
         """Add a slice of the columns from `start` up to `end`, and return its name."""
-        return self.add("Slice", x, *(self.add_constant([one], np.int64) for one in (start, end, 1)))
+        return self.add("Slice", x, *(self.add_constant([number], np.int64) for number in (start, end, 1)))
 
     def take_in(self, name: str, shape: tuple[int, ...]) -> str:
         """Declare an input [batch, *shape] of the model, and return its name."""

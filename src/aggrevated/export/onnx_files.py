@@ -173,7 +173,8 @@ def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
         worst = max(worst, *(compute_relative_difference(*pair) for pair in pairs))
     if not worst <= TOLERANCE:
         raise DataError(
-            f"as ONNX the policy differs by {worst:.1e}, more than {TOLERANCE:.0e}; report it with its file"
+            f"the outputs of the ONNX file differ from the policy's by {worst:.1e}, more than {TOLERANCE:.0e}: this "
+            "is a bug of the export, please report it with the policy file"
         )
     return worst
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TruncatedHorizonOracle:
-    """Oracle of Σ_{i<k} γ^i c_{t+i} + γ^k V*(s_{t+k}), [K, T], less V*(s_t) for the advantage.
+    """Oracle of Σ_{i<k} γ^i c_{t+i} + γ^k V*(s_{t+k}), [K, T]; minus V*(s_t) with `advantage`.
 
     The advantage is the sum of k shaped costs c + γ V*(s') − V*(s). V* is 0 after an episode that ended
     early. The state after the horizon is not recorded: sums end with V* of the last state, and the last step

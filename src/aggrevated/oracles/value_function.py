@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValueFunctionOracle:
-    """Oracle of c(s_t, a_t) + γ V*(s_{t+1}), [K, T], less V*(s_t) for the advantage.
+    """Oracle of c(s_t, a_t) + γ V*(s_{t+1}), [K, T]; minus V*(s_t) with `advantage`.
 
     V* is 0 after an episode that ended early. The last step before the horizon has weight 0: its next state
     is not recorded.

@@ -27,7 +27,7 @@ class Split:
         validation: pages on which the best policy is selected.
         test: test pages.
         single_lines: whether the training pages are single lines, which can be stacked to larger pages.
-        rewriting: training pages of which rewritten copies are made; None: all.
+        rewriting: training pages of which copies with slightly warped symbols are made; None: all.
     """
 
     train: list[Page]

@@ -25,7 +25,7 @@ class MixturePolicy(Policy):
     so that a checkpoint holds them all. Illegal actions are excluded from the mixture, not from each policy.
 
     Args:
-        newest: The only policy at first; later ones begin with its present weights.
+        newest: The first policy; each one that `renew` adds starts from the weights it has at that time.
         head: A `CategoricalHead` like that of `newest`, but another object.
 
     Raises:

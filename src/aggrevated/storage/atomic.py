@@ -43,7 +43,7 @@ def read_limited(path: Path, max_size: int, expected: str, limit_and_remedy: str
 def truncate_message(value: object, max_length: int = 120) -> str:
     """Return untrusted text, or an error about it, as a printable line of at most `max_length` characters."""
     characters = " ".join(str(value).split())[: max_length + 1]
-    line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in characters)
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in characters)
     return line if len(line) <= max_length else line[: max_length - 3] + "..."
 
 

@@ -106,7 +106,7 @@ class PickleVM:
     def push_call(self, function: Any, arguments: Any) -> None:
         """Push a record of a call; the call is not made."""
         if not isinstance(function, UnresolvedObject) or not isinstance(arguments, tuple):
-            raise DataError("it calls something that is not a function")
+            raise DataError("the pickle calls an object that is not a function")
         self.stack.append(UnresolvedObject(function.module, function.name, arguments))
 
     def append_values(self, values: list[Any]) -> None:

@@ -71,7 +71,7 @@ class UpdateWithDiagnostics:
 
 
 class MistakeStats(NamedTuple):
-    """Statistics of a policy's mistakes at the visited states; None where the cost-to-go does not allow them.
+    """Statistics of a policy's mistakes at the visited states; None if they cannot be computed, as for vectors.
 
     Attributes:
         confident_error_rate: Fraction of states at which the policy is confident of an action whose A* is above

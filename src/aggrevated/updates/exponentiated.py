@@ -303,10 +303,10 @@ def clip_gradient_norm(weights: Sequence[Tensor]) -> None:
             gradient *= MAX_GRADIENT_NORM / norm
 
 
-INITIAL_DEVIATION_KEY = "widest"
+INITIAL_DEVIATION_KEY = "initial_log_deviation"
 ROUNDS_KEY = "rounds"
 EXCESS_KEY = "excess"
-TEMPERATURE_KEY = "warmth"
+TEMPERATURE_KEY = "temperature_schedule"
 NATURAL_PREFIX = "natural."
 MOMENT_PREFIX = "adam."
 

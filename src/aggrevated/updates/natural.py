@@ -112,14 +112,14 @@ class NaturalUpdate:
 
     def state(self) -> dict[str, Tensor]:
         """Return the cost scale, if there is one, for a checkpoint."""
-        return {"spread": self._cost_scale.to_tensor()} if self._cost_scale.states else {}
+        return {"cost_scale": self._cost_scale.to_tensor()} if self._cost_scale.states else {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Continue from a state that `state` returned."""
-        assert set(state) <= ({"spread"} if self.normalize_costs else set()), (
+        assert set(state) <= ({"cost_scale"} if self.normalize_costs else set()), (
             "the state of a natural update is its cost scale only"
         )
-        self._cost_scale = RunningCostScale.from_tensor(state["spread"]) if state else RunningCostScale()
+        self._cost_scale = RunningCostScale.from_tensor(state["cost_scale"]) if state else RunningCostScale()
 
 
 def scale_to_kl(delta: Tensor, gradient: Tensor, delta_kl: float) -> Tensor:
@@ -153,7 +153,7 @@ class NaturalSettings(GradientSettings):
     cg_iterations: int = setting(10, "Iterations of conjugate-gradient and per-state.", at_least(1))
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """Return the settings with open ones filled in.
+        """Return the settings with defaults filled in.
 
         An explicit `delta_kl` disables `target_kl`, and the reverse. An explicit solver that is not the
         paper's gets the default damping instead of the task's.

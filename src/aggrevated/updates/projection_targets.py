@@ -153,9 +153,9 @@ def compute_action_costs(data: TrainingData, actions: int, scaled: bool = True) 
         known = legal & queried
     else:
         assert is_expert is not None, "costs of the taken action only need expert actions, or a natural step"
-        taken = np.arange(actions) == trajectories.actions[..., None]
-        cost = taken * cost_to_go.values[..., None]
-        known = (taken | is_expert) & queried
+        is_taken = np.arange(actions) == trajectories.actions[..., None]
+        cost = is_taken * cost_to_go.values[..., None]
+        known = (is_taken | is_expert) & queried
     unit = np.float32(compute_mean_absolute_cost(cost, known))
     if scaled:
         cost = np.clip(cost / unit, -MAX_SCALED_COST, MAX_SCALED_COST)

@@ -89,7 +89,7 @@ class RegularUpdate:
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimizer's moments, the cost scale and the factor, as far as they are set."""
-        state = {"spread": self._cost_scale.to_tensor()} if self._cost_scale.states else {}
+        state = {"cost_scale": self._cost_scale.to_tensor()} if self._cost_scale.states else {}
         if self._factor != 1.0:
             state["factor"] = torch.tensor(self._factor, dtype=torch.float64)
         if self._optimizer is None:
@@ -99,7 +99,7 @@ class RegularUpdate:
     def restore(self, state: dict[str, Tensor]) -> None:
         """Continue from a state that `state` returned."""
         state = {name: w.clone() for name, w in state.items()}
-        cost_scale = state.pop("spread", None)
+        cost_scale = state.pop("cost_scale", None)
         factor = state.pop("factor", None)
         self._cost_scale = RunningCostScale() if cost_scale is None else RunningCostScale.from_tensor(cost_scale)
         self._factor = 1.0 if factor is None else factor.item()
@@ -133,7 +133,7 @@ class RegularSettings(GradientSettings):
     optimizer: str = setting("adam", f"Optimizer: {' or '.join(OPTIMIZERS)}.", one_of(OPTIMIZERS))
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """Return the settings with open ones filled in; an explicit learning rate disables the target KL."""
+        """Return the settings with defaults filled in; an explicit learning rate disables the target KL."""
         filled = super().fill_defaults(iterations, given)
         return replace(filled, target_kl=0.0) if "learning_rate" in given and "target_kl" not in given else filled
 

@@ -1,4 +1,4 @@
-"""How the temperature τ of the exponentiated update falls, and a detector of plateaus of its fit.
+"""Temperature schedule of the exponentiated update, and a detector of plateaus of its fit.
 
 τ falls with the number of iterations (`inverse_sqrt_decay`), and further until its targets cost little
 (`TemperatureSchedule`).
@@ -23,7 +23,7 @@ MIN_FACTOR = 1 / 64  # the lowest multiple of τ: for a lower τ the logits woul
 def inverse_sqrt_decay(n: int, decay_after: int) -> float:
     """Return min(1, √(decay_after/n)), by which τ and the learning rate fall; 1 if `decay_after` is 0.
 
-    n rounds of Eq. 7 with the η/√n of its regret bound are one round with η√n.
+    n rounds of Eq. 7 with the step η/√n of its regret bound are one round with η√n, so τ = 1/η falls as 1/√n.
     """
     return min(1.0, (decay_after / n) ** 0.5) if decay_after else 1.0
 

@@ -36,7 +36,7 @@ def resolve_environment_source(environment: EnvironmentSource | Environment) -> 
     if isinstance(environment, str | EnvSpec) or callable(environment):
         return environment
     raise UsageError(
-        "one environment runs one episode at a time: pass its Gymnasium id, or a function that makes a new one"
+        "one environment object cannot be copied for a batch: pass its Gymnasium id, or a function that makes a new one"
     )
 
 

@@ -155,7 +155,7 @@ class GymnasiumSimulator:
 
     def vectors(self, state: Array) -> Array:
         """Return the observations in the environment's own type, [n, O] or [n, H, W, ...], of states [n]."""
-        return np.stack([one.observation for one in state]) if len(state) else self.observe(state)
+        return np.stack([saved.observation for saved in state]) if len(state) else self.observe(state)
 
     def native_observations(self, state: Array) -> list[Any]:
         """Return copies of the environment's unconverted observations, one per state.
@@ -168,8 +168,8 @@ class GymnasiumSimulator:
         """
         space = self.space_adapter.observations
         if isinstance(space, Box):
-            return [one.observation.reshape(space.shape).copy() for one in state]
-        return [unflatten(space, one.observation) for one in state]
+            return [saved.observation.reshape(space.shape).copy() for saved in state]
+        return [unflatten(space, saved.observation) for saved in state]
 
     def snapshot(self, state: Array) -> list[Any]:
         """Return the snapshots of the states; (seed, actions so far) where episodes are replayed.
@@ -180,7 +180,7 @@ class GymnasiumSimulator:
         Returns:
             n snapshots.
         """
-        points = [one.restore_point for one in state]
+        points = [saved.restore_point for saved in state]
         return [(p.history.seed, p.collect_history()[0]) if isinstance(p, HistoryPosition) else p.value for p in points]
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
@@ -201,7 +201,7 @@ class GymnasiumSimulator:
         restorer = self._restorer
         adapter = self._adapter
         states = state.tolist()
-        if any(one.ended for one in states):
+        if any(saved.ended for saved in states):
             raise UsageError(f"{self.name}: an episode that has ended was stepped; drop it from the batch")
         actions = self.space_adapter.clip_actions(action)
         native = self.space_adapter.to_native_actions(actions)

@@ -177,9 +177,9 @@ def copy_value(value: Any) -> Any:
     if value is None or isinstance(value, int | float | str | bytes | np.generic):
         return value
     if type(value) is tuple:
-        return tuple([copy_value(one) for one in value])
+        return tuple([copy_value(entry) for entry in value])
     if type(value) is list:
-        return [copy_value(one) for one in value]
+        return [copy_value(entry) for entry in value]
     if type(value) is dict:
         return {key: copy_value(one) for key, one in value.items()}
     return deepcopy(value)

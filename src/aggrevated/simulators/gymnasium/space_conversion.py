@@ -66,8 +66,8 @@ def read_mask(mask: Any, actions: int, name: str) -> Array | None:
     if mask is None:
         return None
     try:
-        if isinstance(mask, tuple | list) and all(np.ndim(one) == 1 for one in mask):
-            mask = reduce(np.logical_and.outer, [np.asarray(one, bool) for one in mask])
+        if isinstance(mask, tuple | list) and all(np.ndim(part) == 1 for part in mask):
+            mask = reduce(np.logical_and.outer, [np.asarray(part, bool) for part in mask])
         legal = np.array(mask, bool).ravel()
     except (ValueError, TypeError):
         legal = np.zeros(0, bool)
