@@ -80,7 +80,7 @@ def print_dict(content: JsonDict, as_json: bool) -> None:
 
 def format_value(value: Any) -> str:
     """Return a number with four digits; a dictionary of UAS by kind as a list "kind UAS (symbols)"."""
-    if isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()):
+    if isinstance(value, dict) and all(isinstance(entry, dict) for entry in value.values()):
         return ", ".join(f"{kind} {one['uas']:.2f} ({one['symbols']})" for kind, one in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 

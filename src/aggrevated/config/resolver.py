@@ -317,13 +317,13 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
 
 def list_component_types(task: Task) -> list[type[Settings]]:
     """Return the settings classes of all components that a run of the task can have."""
-    components = [*iter_heads(), *(one for slot in REGISTRIES for one in iter_components(task, slot))]
+    components = [*iter_heads(), *(component for slot in REGISTRIES for component in iter_components(task, slot))]
     return [LoopSettings, type(task.problem), *components]
 
 
 def list_setting_names(task: Task) -> set[str]:
     """Return the names of all settings that a run of the task can have."""
-    return {name for one in list_component_types(task) for name in get_declared_settings(one)} | set(
+    return {name for component in list_component_types(task) for name in get_declared_settings(component)} | set(
         OPTION_NAMES.values()
     )
 

@@ -63,7 +63,7 @@ def recommend(exam: Examination, findings: Sequence[Finding]) -> Recommendation:
     method, why = choose_method(exam, findings)
     options: dict[str, Any] = {}
     config = exam.config
-    doubted = any(one.check in COST_CHECKS and one.verdict in ("fault", "warning") for one in findings)
+    doubted = any(finding.check in COST_CHECKS and finding.verdict in ("fault", "warning") for finding in findings)
     only_acts = not exam.capability
     if method in ("aggrevated", "loki") and config.oracle.name != "monte-carlo" and (doubted or only_acts):
         options["oracle"] = "monte-carlo"
@@ -79,7 +79,7 @@ def recommend(exam: Examination, findings: Sequence[Finding]) -> Recommendation:
 
 def choose_method(exam: Examination, findings: Sequence[Finding]) -> tuple[str, str]:
     """Return the name of the recommended method, and the reason."""
-    by_check = {one.check: one for one in findings}
+    by_check = {finding.check: finding for finding in findings}
     returns = by_check.get("return")
     headroom = by_check.get("headroom")
     if returns is not None and returns.verdict in ("fault", "warning"):
@@ -189,12 +189,12 @@ class Diagnosis:
     @property
     def verdict(self) -> Verdict:
         """Worst verdict of all findings: "fault", "warning" or "fine"; "unknown" if none is known."""
-        verdicts = {one.verdict for one in self.findings} - {"unknown"} or {"unknown"}
+        verdicts = {finding.verdict for finding in self.findings} - {"unknown"} or {"unknown"}
         return next(verdict for verdict in VERDICTS if verdict in verdicts)
 
     @property
     def faults(self) -> tuple[Finding, ...]:
-        return tuple(one for one in self.findings if one.verdict == "fault")
+        return tuple(finding for finding in self.findings if finding.verdict == "fault")
 
     def to_dict(self) -> JsonDict:
         """Return the diagnosis for JSON."""
@@ -202,7 +202,7 @@ class Diagnosis:
             "task": self.task, "expert": self.expert, "verdict": self.verdict, "seconds": self.seconds,
         }  # fmt: skip
         recommendation = self.recommendation.to_dict() if self.recommendation else None
-        return values | {"findings": [one.to_dict() for one in self.findings], "recommendation": recommendation}
+        return values | {"findings": [finding.to_dict() for finding in self.findings], "recommendation": recommendation}
 
 
 def diagnose(

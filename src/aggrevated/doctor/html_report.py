@@ -146,9 +146,9 @@ img { width: 100% } pre { background: #F1F5F9; padding: .8em 1em; overflow-x: au
 
 def report_lines(diagnosis: Diagnosis) -> list[str]:
     """Return the report as lines: the findings with their marks, the remedies, and the recommended command."""
-    width = max(len(one.check) for one in diagnosis.findings)
+    width = max(len(finding.check) for finding in diagnosis.findings)
     lines = [f"{VERDICT_MARKS[one.verdict]}  {one.check:<{width}}  {one.sentence}" for one in diagnosis.findings]
-    remedies = [f"- {one.check}: {one.remedy}" for one in diagnosis.findings if one.remedy]
+    remedies = [f"- {finding.check}: {finding.remedy}" for finding in diagnosis.findings if finding.remedy]
     if remedies:
         lines += ["", "What to do:", *remedies]
     return [*lines, "", describe_verdict(diagnosis), *format_recommendation_lines(diagnosis)]
@@ -172,7 +172,7 @@ def format_minutes(value: float) -> str:
 
 def describe_verdict(diagnosis: Diagnosis) -> str:
     """Return the number of faults and warnings as a line."""
-    number = {verdict: sum(one.verdict == verdict for one in diagnosis.findings) for verdict in VERDICT_MARKS}
+    number = {verdict: sum(finding.verdict == verdict for finding in diagnosis.findings) for verdict in VERDICT_MARKS}
     if number["fault"]:
         counts = f"{format_count(number['fault'], 'fault')}, {format_count(number['warning'], 'warning')}"
         return f"{counts}: fix them before training."
@@ -203,9 +203,9 @@ def render_html(diagnosis: Diagnosis, picture: Path) -> str:
     title = escape(f"{diagnosis.task}: the expert {diagnosis.expert}")
     rows = "\n".join(
         '<tr><td class="verdict" '
-        f'style="color:{VERDICT_COLORS[one.verdict]}">{one.verdict}</td><td>{escape(one.check)}</td>'
-        f'<td>{escape(one.sentence)}<br><span class="remedy">{escape(one.remedy)}</span></td></tr>'
-        for one in diagnosis.findings
+        f'style="color:{VERDICT_COLORS[finding.verdict]}">{finding.verdict}</td><td>{escape(finding.check)}</td>'
+        f'<td>{escape(finding.sentence)}<br><span class="remedy">{escape(finding.remedy)}</span></td></tr>'
+        for finding in diagnosis.findings
     )
     image = ""
     if diagnosis.views is not None:

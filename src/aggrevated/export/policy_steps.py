@@ -90,7 +90,7 @@ def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> StepOutputs
         for (logits, _), log_weight in zip(steps, log_weights, strict=True)
     ]
     axis = graph.add_constant([0], np.int64)
-    stacked = graph.add("Concat", *(graph.add("Unsqueeze", one, axis) for one in weighted), axis=0)
+    stacked = graph.add("Concat", *(graph.add("Unsqueeze", x, axis) for x in weighted), axis=0)
     mixed = graph.add("ReduceLogSumExp", stacked, axes=[0], keepdims=0)
     return mixed, graph.add("Concat", *(next_state for _, next_state in steps), axis=1) if state else state
 

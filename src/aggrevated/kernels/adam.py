@@ -53,8 +53,8 @@ class Adam:
         adam(
             [weight for _, weight in moved],
             [weight.grad for _, weight in moved if weight.grad is not None],
-            [one[FIRST] for one in states], [one[SECOND] for one in states], [],
-            [one["step"] for one in states],
+            [state[FIRST] for state in states], [state[SECOND] for state in states], [],
+            [state["step"] for state in states],
             foreach=False, amsgrad=False, maximize=False, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0,
             lr=self.param_groups[0]["lr"],
         )  # fmt: skip

@@ -297,7 +297,7 @@ def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: b
         parameters = list_signature_parameters(environment)
         arguments = options | ({"horizon": horizon} if horizon and "horizon" in parameters else {})
         label = str(name or getattr(environment, "__name__", type(environment).__name__))
-        if missing := [one for one in list_required_parameters(environment) if one not in arguments]:
+        if missing := [parameter for parameter in list_required_parameters(environment) if parameter not in arguments]:
             example = json.dumps(dict.fromkeys(missing, "..."))
             raise UsageError(
                 f"{label} needs {' and '.join(missing)} to make an environment: pass --environment-options "
@@ -334,7 +334,7 @@ def list_required_parameters(function: Callable[..., Any]) -> list[str]:
     except (TypeError, ValueError):
         return []
     variadic = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [one.name for one in parameters if one.default is one.empty and one.kind not in variadic]
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
 
 
 def list_signature_parameters(function: Callable[..., Any]) -> Container[str]:
@@ -361,4 +361,4 @@ def build_cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
 
 def make_comparable_key(key: tuple[Any, ...]) -> tuple[object, ...]:
     """Return the key with ids in place of objects that are not strings or integers."""
-    return tuple(one if isinstance(one, str | int) else id(one) for one in key)
+    return tuple(part if isinstance(part, str | int) else id(part) for part in key)

@@ -158,7 +158,7 @@ def summarize_group(group: TrialGroup) -> JsonDict:
         **{
             key: value for one in RETURN_FIELDS for key, value in estimate(group.get_column(one)).to_fields(one).items()
         },
-        **{one: group.mean(one) for one in MEANS},
+        **{field: group.mean(field) for field in MEANS},
         **estimate(compared).to_fields(name),
     }
 

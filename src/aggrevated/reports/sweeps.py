@@ -61,7 +61,7 @@ def compute_importance(request: SweepRequest, study: Study) -> dict[str, float]:
         warnings.simplefilter("ignore")  # about parameters that few trials have
         evaluator = PedAnovaImportanceEvaluator(target_quantile=IMPORTANCE_QUANTILE)
         shares = get_param_importances(study, evaluator=evaluator)
-    return {one.label: shares.get(one.label, 0.0) for one in request.varied}
+    return {variation.label: shares.get(variation.label, 0.0) for variation in request.varied}
 
 
 def write_report(sweep: Sweep, study: Study, results: JsonDict) -> Table:
@@ -70,16 +70,16 @@ def write_report(sweep: Sweep, study: Study, results: JsonDict) -> Table:
     title = describe_trials(request, results["trials"])
     plot_trials(sweep, study, title, results["importance"])
     best = [trial for trial in results["trials"] if "failed" not in trial][:SHOWN]
-    failed = [f"- trial {one['trial']:03d}: {one['failed']}" for one in results["trials"] if "failed" in one]
+    failed = [f"- trial {trial['trial']:03d}: {trial['failed']}" for trial in results["trials"] if "failed" in trial]
     command = results["best"]["command"]
     columns = make_columns(request)
     shares = [[f"`--{label}`", f"{100 * share:.0f} %"] for label, share in results["importance"].items()]
     paragraphs = [
         f"# {title}",
         "![The return of every trial over each of its settings](sweep.png)",
-        f"Method {request.method}; varied: {format_part([f'`{one}`' for one in request.varied])}; "
+        f"Method {request.method}; varied: {format_part([f'`{variation}`' for variation in request.varied])}; "
         f"fixed: {format_part(dict(request.fixed))}; {request.search}, sampler seed {request.sampler_seed}.",
-        format_markdown_table(" | ".join(columns), [[column(one) for column in columns.values()] for one in best]),
+        format_markdown_table(" | ".join(columns), [[column(trial) for column in columns.values()] for trial in best]),
         WHAT_IS_COMPARED,
         f"This command repeats the best trial, with bit-identical weights:\n\n```\n{command}\n```",
         *([format_markdown_table("setting | importance", shares), WHAT_IS_IMPORTANT] if shares else []),
@@ -94,7 +94,7 @@ def make_columns(request: SweepRequest) -> dict[str, Column]:
     """Return the table's columns: trial, varied settings (a dash: without effect), and returns."""
     digits = request.task_spec.problem.digits
     columns: dict[str, Column] = {"trial": lambda row: f"{row['trial']:03d}"}
-    columns |= {one.label: make_setting_column(one.label) for one in request.varied}
+    columns |= {variation.label: make_setting_column(variation.label) for variation in request.varied}
     names = {"validation": "validation", "±": "spread", "test": "test"}
     return columns | {title: make_number_column(name, digits) for title, name in names.items()}
 

@@ -68,7 +68,7 @@ class SweepRequest:
             DataError: The dictionary is not a request.
         """
         try:
-            arguments = {one.name: values[one.name] for one in fields(cls) if one.compare}
+            arguments = {field.name: values[field.name] for field in fields(cls) if field.compare}
             task = find_task(arguments["task"], trust_code)
             arguments["varied"] = parse_variations(arguments["varied"], task, arguments["method"])
             fixed = arguments["fixed"].items()
@@ -80,7 +80,7 @@ class SweepRequest:
 
     def to_dict(self) -> JsonDict:
         """Return the request for sweep.json."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
         return values | {"varied": [str(variation) for variation in self.varied]}
 
     @cached_property
@@ -99,7 +99,7 @@ class SweepRequest:
         if (count := count_combinations(self.varied)) > MAX_COMBINATIONS:
             remedy = "give fewer points, or choose --search tpe"
             raise UsageError(f"the grid has {count:,} combinations; {remedy}")
-        combinations = product(*([(one.label, point) for point in one.points] for one in self.varied))
+        combinations = product(*([(variation.label, point) for point in variation.points] for variation in self.varied))
         effective = (tuple(self.select_effective_params(dict(items)).items()) for items in combinations)
         return [dict(items) for items in dict.fromkeys(effective)]
 
@@ -119,7 +119,7 @@ class SweepRequest:
                 self.effects[choices] = set(self.resolve(settings)[1])
             except UsageError:
                 return dict(params)
-        effective = [one for one in self.varied if one.name in self.effects[choices]]
+        effective = [variation for variation in self.varied if variation.name in self.effects[choices]]
         return {one.label: params[one.label] if one.choices else settings[one.name] for one in effective}
 
     def resolve(self, settings: Mapping[str, Any], needed: str = "") -> tuple[Config, dict[str, Any]]:
@@ -181,7 +181,7 @@ class SweepRequest:
     def _check_effect(self, name: str, values: Mapping[str, Any]) -> None:
         """Raise unless the setting is possible, and has an effect, for some choice of the others."""
         errors = list[UsageError]()
-        ends = [one.ends if one.kind in (str, bool) else one.ends[:1] for one in self.varied]
+        ends = [variation.ends if variation.kind in (str, bool) else variation.ends[:1] for variation in self.varied]
         for params in product(*ends):
             other_settings = self.to_settings(dict(zip(self.distributions, params, strict=True)))
             try:

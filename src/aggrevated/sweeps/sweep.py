@@ -206,7 +206,7 @@ def propose_round(request: SweepRequest, finished: Sequence[FrozenTrial]) -> lis
 def load_returns(runs: Iterable[Run]) -> tuple[list[float], list[float]]:
     """Return the validation returns and the test returns of a trial's runs, one for each seed."""
     results = [result for run in runs if (result := run.result()) is not None]
-    return [one.best_return for one in results], [one.more["test_return"] for one in results]
+    return [result.best_return for result in results], [result.more["test_return"] for result in results]
 
 
 def sort_best_first(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:

@@ -51,7 +51,7 @@ class ExpertStrengthStudy(MethodStudy):
         results |= {"answer": describe_gains(results), "experts": [summarize_expert(case) for case in self.cases]}
         x = np.array([case.x for case in self.cases])
         panels = [make_returns_panel(self, results, x), make_measure_panel(self, results, "final")]
-        plot_method_comparison(panels, x, [f"{one:.0f}" for one in x], self.varied, self.title, folder / self.name)
+        plot_method_comparison(panels, x, [f"{value:.0f}" for value in x], self.varied, self.title, folder / self.name)
         write_page(folder, self.name, results, [*render_page(self, results), *render_experts_section(results)])
         return make_table(self, results, folder)
 

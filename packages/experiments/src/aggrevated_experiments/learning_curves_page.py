@@ -333,7 +333,7 @@ def describe_tuning(tuned: Sequence[JsonDict]) -> str:
     """Return the paragraph on the settings that were tried."""
     if not tuned:
         return "This page tunes nothing itself."
-    choices = [f"{one['label']}: {one['setting']} {one['chosen']:g} of {format_tried_values(one)}" for one in tuned]
+    choices = [f"{row['label']}: {row['setting']} {row['chosen']:g} of {format_tried_values(row)}" for row in tuned]
     seeds = ", ".join(map(str, tuned[0]["tried"][0]["seeds"]))
     return (
         f"Tuned with a budget of {tuned[0]['budget']:,} on seeds {seeds}, by the best return so far averaged over it: "
@@ -344,4 +344,4 @@ def describe_tuning(tuned: Sequence[JsonDict]) -> str:
 
 
 def format_tried_values(tuned: JsonDict) -> str:
-    return "/".join(f"{one['value']:g}" for one in tuned["tried"])
+    return "/".join(f"{trial['value']:g}" for trial in tuned["tried"])

@@ -296,7 +296,7 @@ def find_page_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         with reraise_storage_errors(path):
             path.stat()  # raises if the path does not exist
-            inside = (one for one in path.rglob("*") if one.suffix.lower() in (*ENDINGS, ".inkml") and one.is_file())
+            inside = (p for p in path.rglob("*") if p.suffix.lower() in (*ENDINGS, ".inkml") and p.is_file())
             files += sorted(islice(inside, MAX_FILES + 1)) if path.is_dir() else [path]
         if len(files) > MAX_FILES:
             raise DataError(f"these folders hold more than {MAX_FILES:,} files; give fewer at a time")

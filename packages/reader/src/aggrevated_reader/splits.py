@@ -28,9 +28,9 @@ def load_reader_split(folder: str, sets: int, seed: int, pictured: float) -> Spl
     Returns:
         The split, without long pages and without training pages that repeat a validation or test page.
     """
-    held_count = min(max(sets // 20, 1), HELD)
+    held_out_count = min(max(sets // 20, 1), HELD)
     train, validation, test = (
-        generate_pages(count, 3 * seed + part) for part, count in enumerate((sets, held_count, held_count))
+        generate_pages(count, 3 * seed + part) for part, count in enumerate((sets, held_out_count, held_out_count))
     )
     rewriting: list[Page] = []
     if folder:

@@ -128,10 +128,10 @@ class EvaluateExpert:
             expert, problem.simulator, derive_seeds(self.seed, SeedPurpose.TEST, 0, self.episodes)
         )
         error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
-        facts = {"task": task.name, "expert": expert.name, "episodes": self.episodes, "horizon": problem.horizon}
-        facts |= {"seed": self.seed, "mean_return": float(returns.mean()), "standard_error": float(error)}
-        facts |= {"diverged": self.episodes - len(returns), "simulator_steps": steps}
-        print_dict(facts, self.json)
+        result = {"task": task.name, "expert": expert.name, "episodes": self.episodes, "horizon": problem.horizon}
+        result |= {"seed": self.seed, "mean_return": float(returns.mean()), "standard_error": float(error)}
+        result |= {"diverged": self.episodes - len(returns), "simulator_steps": steps}
+        print_dict(result, self.json)
 
 
 Action = (

@@ -80,7 +80,7 @@ class SweepCommand:
         from aggrevated.cli.options import normalize_flags, specialize_command, specialize_help
 
         selections = list_selections(task, arguments)
-        configs = [make_option_defaults(one, arguments) for one in selections]
+        configs = [make_option_defaults(selection, arguments) for selection in selections]
         components = [component for config in configs for component in config.components.values()]
         command = specialize_command(cls, make_option_groups(configs, cls, arguments), selections=selections)
         return specialize_help(command, normalize_flags(arguments, components), MAIN_OPTIONS)
@@ -137,7 +137,7 @@ def list_selections(task: str, arguments: Sequence[str]) -> list["Selection"]:
     errors = []
     varied = dict(argument.split("=", 1) for argument in list_option_values("vary", arguments) if "=" in argument)
     names = [name for name in ("method", *COMPONENT_HELP) if name in varied]
-    for options in product(*([f"{to_flag(name)}={one}" for one in varied[name].split(",")] for name in names)):
+    for options in product(*([f"{to_flag(name)}={value}" for value in varied[name].split(",")] for name in names)):
         try:
             selections.append(select_from_arguments(task, [*arguments, *options]))
         except UsageError as error:

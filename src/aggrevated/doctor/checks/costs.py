@@ -162,11 +162,11 @@ def estimate_episode_differences(exam: Examination) -> BootstrapEstimate:
     values = np.zeros(trajectories.mask.shape)
     values[trajectories.mask] = exam.query_values(trajectories.states[trajectories.mask])
     episode, t = np.nonzero(trajectories.mask[:, 1:])
-    now = values[episode, t]
+    current = values[episode, t]
     later = values[episode, t + 1]
-    error = now - trajectories.costs[episode, t] - exam.discount * later
+    error = current - trajectories.costs[episode, t] - exam.discount * later
     return bootstrap_estimate(
-        lambda at: compute_interdecile_range(error[at]) / max(compute_interdecile_range(now[at]), 1e-12), episode
+        lambda at: compute_interdecile_range(error[at]) / max(compute_interdecile_range(current[at]), 1e-12), episode
     )
 
 

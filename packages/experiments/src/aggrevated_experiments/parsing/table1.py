@@ -113,12 +113,12 @@ class ScoreFigure(Figure):
             "table": [*map(summarize_row, groups, rows), *compute_baselines([run.config for run in groups[0].runs])],
             "settings": {group.label: to_public_dict(group.runs[0].config) for group in groups},
             "trials": [
-                {"label": group.label, **add_run_name(one.to_dict())} for group in groups for one in group.results
+                {"label": group.label, **add_run_name(result.to_dict())} for group in groups for result in group.results
             ],
         } | self.make_extra_facts(groups, request)
         path = folder / self.name
         plot_scores(
-            results["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path
+            results["table"], [[run.more["uas_micro"] for run in group.results] for group in groups], self.title, path
         )
         numbers = format_markdown_table(HEADER, [format_row(row) for row in results["table"]])
         parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.render_sections(results)]
@@ -152,7 +152,7 @@ class Table1(ScoreFigure):
             "comparisons": compare_groups(groups),
             "curves": [summarize_curves(group) for group in groups],
             "tuning": [
-                one.to_dict(format_config_label(one.runs[0][0].config)) for one in create_tunings(self, request)
+                row.to_dict(format_config_label(row.runs[0][0].config)) for row in create_tunings(self, request)
             ],
             "short": fingerprint_short_run(self),
         }
@@ -179,7 +179,7 @@ def create_runs_on_own_pages(figure: Figure, request: Request) -> list[list[Run]
     tuned = create_tunings(figure, request)
     groups = []
     for row in figure.list_rows(request):
-        chosen = next((one.choose_row() for one in tuned if one.row == row), row)
+        chosen = next((tuning.choose_row() for tuning in tuned if tuning.row == row), row)
         plain = make_row_folder_name(replace(row, settings={}))
         folder = figure.choose_folder(request) / (
             f"{plain}-{to_file_name(row.label_suffix)}" if row.label_suffix else plain

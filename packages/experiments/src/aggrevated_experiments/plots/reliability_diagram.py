@@ -9,7 +9,7 @@ from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_a
 
 
 def plot_reliability_diagram(
-    groups: Mapping[str, tuple[Sequence[Sequence[float]], float]], title: str, path: Path, what: str = "arcs"
+    groups: Mapping[str, tuple[Sequence[Sequence[float]], float]], title: str, path: Path, noun: str = "arcs"
 ) -> None:
     """Plot a panel per group of pages into path.png and path.svg: share of right decisions over confidence.
 
@@ -19,7 +19,7 @@ def plot_reliability_diagram(
         groups: by title, the bins as (confidence, share that is right, count) and the calibration error.
         title: title of the figure.
         path: path of the figure without its ending.
-        what: name of the decisions.
+        noun: name of the decisions.
     """
     figure = Figure(figsize=(4.6 * len(groups), 4.8), layout="constrained")
     figure.suptitle(title)
@@ -32,8 +32,8 @@ def plot_reliability_diagram(
         )
         for confidence, right, count in bins:
             axes.plot([confidence], [right], "o", color=color, alpha=0.75, markersize=4 + 22 * (count / total) ** 0.5)
-        panel_title = f"{name}\n{total:,.0f} {what}, expected calibration error {error:.3f}"
-        style_axes(axes, xlabel=f"how sure of the {what}", title=panel_title)
+        panel_title = f"{name}\n{total:,.0f} {noun}, expected calibration error {error:.3f}"
+        style_axes(axes, xlabel=f"how sure of the {noun}", title=panel_title)
         axes.set(xlim=(-0.03, 1.05), ylim=(-0.03, 1.05))
     panels[0].set_ylabel("share that is right")
     save_figure(figure, path)

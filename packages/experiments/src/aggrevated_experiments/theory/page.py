@@ -47,25 +47,25 @@ MAX_NUMBERS = 100_000_000  # largest size of an array
 HEADER = "algorithm | regret at N | interval of the mean | least and most of the trials | exponent in N | in S"
 
 
-def resolve_settings(name: str, given: Mapping[str, int]) -> dict[str, int]:
+def resolve_settings(name: str, explicit: Mapping[str, int]) -> dict[str, int]:
     """Return the experiment's settings: its defaults, replaced by the given ones.
 
     Raises:
         UsageError: the experiment or a setting is unknown, or a value is out of range.
     """
     defaults = EXPERIMENTS[check_known(name, "experiment", EXPERIMENTS)].defaults
-    for setting, value in given.items():
+    for setting, value in explicit.items():
         if setting not in defaults:
             raise UsageError(f"{to_flag(setting)} has no effect on the experiment {name}; leave it out")
         check_setting(value >= MIN_VALUES[setting], setting, value, f"at least {MIN_VALUES[setting]}")
         check_setting(value <= MAX_VALUES[setting], setting, value, f"at most {MAX_VALUES[setting]}")
-    settings = {**defaults, **given}
+    settings = {**defaults, **explicit}
     numbers = count_numbers(settings)
     largest = f"fewer, or make the instances smaller: they are {numbers:,} numbers, and {MAX_NUMBERS:,} are the most"
     check_setting(numbers <= MAX_NUMBERS, "trials", settings["trials"], largest)
     if name == "tree":
         leaves = 2 ** (settings["depth"] - 1)
-        if "episodes" not in given:
+        if "episodes" not in explicit:
             settings["episodes"] = max(16 * leaves, 64)
         check_setting(
             settings["episodes"] >= leaves, "episodes", settings["episodes"], f"at least {leaves}, one per leaf"

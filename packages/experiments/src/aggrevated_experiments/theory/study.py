@@ -106,7 +106,7 @@ class Study:
             **self.more,
             **self.summarize_regrets(),
             "comparisons": [self.compare(*pair) for pair in self.compared_labels],
-            "tuned": {one.algorithm: self.summarize_tuned(one) for one in self.tuning if one.chosen},
+            "tuned": {tuning.algorithm: self.summarize_tuned(tuning) for tuning in self.tuning if tuning.chosen},
             "tuning": [tried.to_dict() for tried in self.tuning],
         }
 

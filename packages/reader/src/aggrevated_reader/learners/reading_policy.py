@@ -339,7 +339,7 @@ class ReadingSettings(HiddenSettings):
     def build(self, observations: Space[Any], head: Head, seed: int) -> ReadingPolicy:
         """Return a policy without pages; its projection is still blank."""
         system = next(
-            one for one in SYSTEMS.values() if len(one.actions) == head.outputs
+            candidate for candidate in SYSTEMS.values() if len(candidate.actions) == head.outputs
         )  # systems differ in their number of actions
         return ReadingPolicy(
             make_blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding_dim, layers=self.layers,

@@ -106,9 +106,9 @@ def _select_parts(labels: Array, count: int, pen: float) -> tuple[Array, Array, 
     if not len(part_labels):
         raise DataError("it has no ink; give a picture of handwriting")
     doubts = tuple(
-        f"{int(pieces.sum())} {reason} left out"
-        for pieces, reason in ((blots, "blots were"), (dust, "specks were"))
-        if pieces.any()
+        f"{int(dropped.sum())} {reason} left out"
+        for dropped, reason in ((blots, "blots were"), (dust, "specks were"))
+        if dropped.any()
     )
     return np.where((large & ~blots)[labels], labels, 0), part_labels, doubts
 

@@ -153,7 +153,7 @@ class _Shapes:
         boxes = compute_boxes(points)
         size = boxes[:, 2:] - boxes[:, :2]
         width, height = size.T
-        straight = np.array([_measure_bend(one) < 0.02 for one in points])
+        straight = np.array([_measure_bend(stroke_points) < 0.02 for stroke_points in points])
         bar = (width > 0.15) & (width > np.where(straight, 0.8, 3.0) * height)
         return cls(points, boxes, size, *_compute_gaps(boxes), straight, bar, size.max(axis=1) < 0.4)
 

@@ -60,7 +60,7 @@ class ReadDrawing:
     @property
     def pressures(self) -> list[list[Array]]:
         """The pressures of each symbol's strokes."""
-        return [[one for part in parts for one in self.drawing.pressures[part]] for parts in self.symbols]
+        return [[pressures for part in parts for pressures in self.drawing.pressures[part]] for parts in self.symbols]
 
     def export_inkml(self, confirmed: bool) -> bytes:
         """Return the page as InkML, with labels and heads if they are confirmed."""
@@ -126,11 +126,11 @@ class Drawings:
         labels = list(parsed.reading.labels)
         heads = parsed.reading.heads.copy()
         number = {parts: index for index, parts in enumerate(symbols, 1)} | {(): 0}
-        for one in drawing.corrections:
-            index = number[one.parts] - 1
-            labels[index] = one.label or labels[index]
-            if one.head is not None and number[one.head] != index + 1:
-                heads[index] = number[one.head]
+        for correction in drawing.corrections:
+            index = number[correction.parts] - 1
+            labels[index] = correction.label or labels[index]
+            if correction.head is not None and number[correction.head] != index + 1:
+                heads[index] = number[correction.head]
         return ReadDrawing(drawing, tuple(symbols), parsed, tuple(labels), heads)
 
     def list_steps(self, drawing: Drawing, confirmed: bool) -> JsonDict:

@@ -26,8 +26,8 @@ def _parse_x(point: str) -> float:
 
 def _translate_way(way: str, by: float) -> str:
     """Return the way, shifted to the right."""
-    words = (word if word == "|" else f"{_parse_x(word) + by:g},{word.partition(',')[2]}" for word in way.split())
-    return " ".join(words)
+    items = (item if item == "|" else f"{_parse_x(item) + by:g},{item.partition(',')[2]}" for item in way.split())
+    return " ".join(items)
 
 
 WAYS: dict[str, tuple[str, ...]] = {
