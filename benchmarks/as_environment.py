@@ -1,4 +1,4 @@
-"""Our simulators as environments of Gymnasium, one episode at a time: for peers on what Gymnasium does not have."""
+"""Our simulators as Gymnasium environments, one episode at a time, for peers on tasks that Gymnasium does not have."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from aggrevated.simulators import Simulator
 
 
 class AsEnvironment(gymnasium.Env):  # type: ignore[type-arg]
-    """One lane of a simulator, of which the learner sees its latest observations, the newest last."""
+    """One episode of a simulator; the learner sees its latest observations, the newest last."""
 
     def __init__(self, simulator: Simulator, frames: int = 1) -> None:
         space = simulator.observation_space
@@ -36,18 +36,18 @@ class AsEnvironment(gymnasium.Env):  # type: ignore[type-arg]
 
 
 def first_frames(observations: Array, frames: int) -> Array:
-    """[n, frames · O]: before an episode there was nothing to see."""
+    """Return the first observations with zeros before them, [n, frames · O]."""
     nothing = np.zeros((len(observations), (frames - 1) * observations.shape[1]), np.float32)
     return np.concatenate([nothing, observations], 1)
 
 
 def next_frames(seen: Array, observations: Array) -> Array:
-    """The same with the newest at the end, and without the oldest."""
+    """Return the frames with the newest observation at the end and without the oldest."""
     return np.concatenate([seen[:, observations.shape[1] :], observations], 1)
 
 
 def mean_return_seen(simulator: Simulator, choose: Callable[[Array], Array], seeds: Array, frames: int) -> float:
-    """The mean return of what is chosen from the latest observations, on one episode per seed."""
+    """Return the mean return of actions chosen from the latest observations, with one episode per seed."""
     state = simulator.reset(seeds)
     seen = first_frames(simulator.observe(state), frames)
     alive = np.ones(len(seeds), bool)

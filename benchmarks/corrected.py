@@ -30,30 +30,34 @@ from aggrevated_reader.pages.generated import generate_pages, synthesize_page
 from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pages.writers import sample_writer
 
-SEED = 1_000_003  # of pages that no reader has learned from
-OTHERS = 40  # further pages by the same hand
+SEED = 1_000_003  # of pages that are in no training set
+OTHERS = 40  # further pages in the same hand
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--pages", type=int, default=10, help="corrected pages by each hand")
-    options.add_argument("--writers", type=int, default=3)
-    options.add_argument("--crohme", type=Path, help="a folder of InkML files, instead of generated hands")
-    options.add_argument("--json", type=Path, help="where the numbers are written")
-    asked, more = options.parse_known_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=10, help="corrected pages by each hand")
+    parser.add_argument("--writers", type=int, default=3)
+    parser.add_argument("--crohme", type=Path, help="a folder of InkML files, instead of generated hands")
+    parser.add_argument("--json", type=Path, help="write the numbers to this file")
+    options, more = parser.parse_known_args()
     settings = dict(zip((name[2:].replace("-", "_") for name in more[::2]), map(json.loads, more[1::2]), strict=True))
-    hands = real_hands(asked.crohme, asked.writers) if asked.crohme else generated_hands(asked.writers, asked.pages)
+    hands = (
+        real_hands(options.crohme, options.writers)
+        if options.crohme
+        else generated_hands(options.writers, options.pages)
+    )
     command = " ".join(["python", "benchmarks/corrected.py", *sys.argv[1:]])
     rows = []
     for hand, pages in hands:
-        rows.append({"hand": hand, **taught(pages[: asked.pages], pages[asked.pages :], settings)})
+        rows.append({"hand": hand, **taught(pages[: options.pages], pages[options.pages :], settings)})
         print(json.dumps(rows[-1]), flush=True)
-        if asked.json:
-            asked.json.write_text(json.dumps({"command": command, "hands": rows}, indent=1) + "\n")
+        if options.json:
+            options.json.write_text(json.dumps({"command": command, "hands": rows}, indent=1) + "\n")
 
 
 def generated_hands(count: int, pages: int) -> Iterator[tuple[str, list[Page]]]:
-    """(a name, pages by one hand), of so many hands."""
+    """Yield (name, pages in one hand) of `count` generated hands."""
     for number in range(count):
         draw = np.random.default_rng([SEED, number])
         dice = BatchedRng(draw)
@@ -68,7 +72,7 @@ def generated_hands(count: int, pages: int) -> Iterator[tuple[str, list[Page]]]:
 
 
 def real_hands(folder: Path, count: int) -> Iterator[tuple[str, list[Page]]]:
-    """The same of those who wrote most of the expressions in a folder."""
+    """Yield (name, pages) of those who wrote most of the expressions in a folder."""
     pages = read_folder(folder).pages
     for hand, _ in Counter(page.writer for page in pages).most_common(count):
         own = [page for page in pages if page.writer == hand]
@@ -76,7 +80,7 @@ def real_hands(folder: Path, count: int) -> Iterator[tuple[str, list[Page]]]:
 
 
 def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, object]) -> dict[str, object]:
-    """Shares of heads and names that are right, before and after, and what it took."""
+    """Return the shares of correct heads and names before and after training, and its cost."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "pages"
         folder.mkdir()
@@ -94,15 +98,15 @@ def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, ob
         facts = {
             kind: [evaluate_reader(policy, list(on)) for policy in (before, now)] for kind, on in kinds.items() if on
         }
-    told = {
+    shares = {
         kind: {what: [round(one[key], 4) for one in found] for what, key in (("uas", "uas_micro"), ("names", "names"))}
         for kind, found in facts.items()
     }
-    return told | {"seconds": round(seconds), "best_after": best}
+    return shares | {"seconds": round(seconds), "best_after": best}
 
 
 def silent(_: str) -> None:
-    """Nothing is said."""
+    """Print nothing."""
 
 
 if __name__ == "__main__":

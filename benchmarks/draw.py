@@ -1,11 +1,11 @@
-"""How soon after a stroke `aggrevated draw` shows what it is, in the browser; and how many pages a second are read.
+"""Delay after a stroke until `aggrevated draw` shows its symbol in the browser, and pages read per second.
 
     python benchmarks/draw.py [--symbols 30] [--pages 6] [--one-core] [--json PATH]
 
-Chromium (Debian's) draws pages of about so many symbols stroke by stroke. A delay is from the end of a stroke to the
-frame in which symbols, labels and tree are drawn, of the strokes with which a page has nine tenths of its symbols or
-more; between two strokes there are 0 to 600 ms, so that some come while the steps of the parse are worked out. With
---one-core server and browser share one core, else each has one.
+Chromium (Debian's) draws pages of about --symbols symbols stroke by stroke. A delay lasts from the end of a stroke to
+the frame with its symbols, labels and tree, for strokes after nine tenths of the symbols of a page. Between two strokes
+there are 0 to 600 ms, so some strokes come while the steps of the parse are computed. With --one-core, server and
+browser share one core; else each has one.
 """
 
 import argparse
@@ -32,7 +32,7 @@ TARGET = 150.0  # milliseconds for 30 symbols on one core
 
 
 def pages_of(symbols: int, count: int) -> list[Page]:
-    """So many generated pages, each in a hand of its own, of about so many symbols."""
+    """Return `count` generated pages in different hands, of `symbols` ± 1 symbols."""
     found = []
     number = 0
     while len(found) < count:
@@ -43,7 +43,7 @@ def pages_of(symbols: int, count: int) -> list[Page]:
 
 
 def delays(address: str, pages: list[Page]) -> list[float]:
-    """Milliseconds from the end of each late stroke to what is seen of it."""
+    """Return the milliseconds from the end of each late stroke to the frame that shows it."""
     found = []
     pauses = np.random.default_rng(0)
     with sync_playwright() as playwright:
@@ -55,8 +55,8 @@ def delays(address: str, pages: list[Page]) -> list[float]:
             strokes = strokes_on(tab, page)
             late = int(0.9 * len(strokes))
             for number, _ in enumerate(draw_strokes(tab, strokes), 1):
-                shown = "n => document.body.dataset.read == n && performance.getEntriesByName('read').length"
-                tab.wait_for_function(shown, arg=number)
+                displayed = "n => document.body.dataset.read == n && performance.getEntriesByName('read').length"
+                tab.wait_for_function(displayed, arg=number)
                 tab.wait_for_timeout(pauses.uniform(0, 600) if number >= late else 0)
                 if number == late:
                     tab.evaluate("performance.clearMeasures()")
@@ -67,26 +67,26 @@ def delays(address: str, pages: list[Page]) -> list[float]:
 
 
 def readings_a_second(address: str, page: Page, seconds: float = 5.0) -> float:
-    """How often a page is read, asked one time after the other."""
+    """Return how often per second a page is read, with one request after the other."""
     parts = [[stroke.round(2).tolist()] for strokes in page.ink for stroke in strokes]
     body = json.dumps({"parts": parts}).encode()
-    asked = 0
+    requests = 0
     began = time.perf_counter()
     while time.perf_counter() - began < seconds:
         with urllib.request.urlopen(urllib.request.Request(f"{address}read", data=body, method="POST")) as answer:
             answer.read()
-        asked += 1
-    return asked / (time.perf_counter() - began)
+        requests += 1
+    return requests / (time.perf_counter() - began)
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--symbols", type=int, default=30)
     parser.add_argument("--pages", type=int, default=6)
     parser.add_argument("--one-core", action="store_true")
-    parser.add_argument("--json", type=Path, help="where the numbers are written")
-    asked = parser.parse_args()
+    parser.add_argument("--json", type=Path, help="write the numbers to this file")
+    options = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     command = [sys.executable, "-m", "aggrevated", "draw", "--no-browser", "--json"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -94,28 +94,28 @@ def main() -> None:
     try:
         assert server.stdout is not None
         address = json.loads(server.stdout.readline())["address"]
-        os.sched_setaffinity(0, {cores[0] if asked.one_core else cores[-1]})
-        pages = pages_of(asked.symbols, asked.pages)
+        os.sched_setaffinity(0, {cores[0] if options.one_core else cores[-1]})
+        pages = pages_of(options.symbols, options.pages)
         found = np.array(delays(address, pages))
         rate = readings_a_second(address, pages[0])
     finally:
         server.terminate()
         server.wait()
     facts = {
-        "symbols": asked.symbols,
+        "symbols": options.symbols,
         "pages": len(pages),
         "strokes": len(found),
-        "one_core": asked.one_core,
+        "one_core": options.one_core,
         "milliseconds": {"median": float(np.median(found)), "95 %": float(np.percentile(found, 95)), "target": TARGET},
         "pages_a_second": rate,
         "versions": get_package_versions(("aggrevated", "torch", "numpy", "starlette", "uvicorn")),
     }
-    print(f"{len(found)} strokes on {len(pages)} pages of {asked.symbols} ± 1 symbols")
-    told = ", ".join(f"{name} {value:.0f} ms" for name, value in facts["milliseconds"].items())
-    print(f"from the end of a stroke to what is seen of it: {told}")
+    print(f"{len(found)} strokes on {len(pages)} pages of {options.symbols} ± 1 symbols")
+    summary = ", ".join(f"{name} {value:.0f} ms" for name, value in facts["milliseconds"].items())
+    print(f"from the end of a stroke to what is seen of it: {summary}")
     print(f"pages read one after the other: {rate:.1f} a second")
-    if asked.json:
-        asked.json.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Experts from bad to best: eight checkpoints of the training that made a task's shipped expert, by a rule.
+"""Eight experts from bad to best: checkpoints of the training of a task's builtin expert, chosen by a rule.
 
-`python benchmarks/expert_strength.py acrobot` writes strength/acrobot-1 … -8, worst first, and how all others did.
+`python benchmarks/expert_strength.py acrobot` writes strength/acrobot-1 … -8, worst first, and the other results.
 """
 
 import interleave
@@ -28,7 +28,7 @@ from aggrevated.tasks import find_task
 from aggrevated.validation import evaluate_mean_return
 
 EXPERTS = 8
-EVERY = 500  # steps there is a checkpoint: twice as often as the recipe has it, because the first steps change most
+EVERY = 500  # steps between checkpoints: half of the recipe's, because the first steps change most
 RULE = (
     f"of those every {EVERY} steps, the ones nearest to {EXPERTS} lengths of an episode in equal ratios, from the "
     f"worst that reaches the goal at all to the best, by {EPISODES} episodes of their own"
@@ -37,7 +37,7 @@ WHY = "One of eight for docs/where-it-pays.md, from bad to best: what a learner 
 
 
 def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str, Tensor]]]:
-    """(steps, mean return, weights) of every checkpoint of the task's recipe, to its end."""
+    """Return (steps, mean return, weights) of every checkpoint of the task's recipe."""
     recipe = find_task(task).expert_recipe
     simulator = require_control_problem(find_task(task).problem, "this").simulator
     model = make_sb3_model(recipe, simulator, seed)
@@ -47,7 +47,7 @@ def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str
     weights: list[dict[str, Tensor]] = []
 
     def keep(scope: dict[str, Any], _: dict[str, Any]) -> bool:
-        """Called by Stable-Baselines3 after every step."""
+        """Record a checkpoint; Stable-Baselines3 calls this after every step."""
         if model.num_timesteps % EVERY == 0:
             found = extract_expert_weights(model.policy.state_dict())
             steps.append(model.num_timesteps)
@@ -64,7 +64,7 @@ def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str
 
 
 def chosen(returns: Sequence[float], lowest: float) -> list[int]:
-    """Which checkpoints are taken, worst first, each once: the nearest to lengths in equal ratios."""
+    """Return the indices of distinct checkpoints, worst first, nearest to episode lengths in equal ratios."""
     lengths = -np.array(returns)
     reaching = lengths[lengths < -lowest]
     places: list[int] = []
@@ -76,21 +76,21 @@ def chosen(returns: Sequence[float], lowest: float) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("task", choices=["acrobot"], help="where an episode's length is its cost")
-    parser.add_argument("--seed", type=int, default=0, help="of the training (default: that of the shipped expert)")
+    parser.add_argument("task", choices=["acrobot"], help="a task whose cost is the length of an episode")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the training (default: the builtin expert's)")
     parser.add_argument(
-        "--folder", type=Path, default=BUILTIN_WEIGHTS / "strength", help="of TASK-1.safetensors and so on"
+        "--folder", type=Path, default=BUILTIN_WEIGHTS / "strength", help="folder of TASK-1.safetensors and so on"
     )
     options = parser.parse_args()
     task = find_task(options.task)
     began = time.process_time()
-    world = require_control_problem(task.problem, "this")
+    problem = require_control_problem(task.problem, "this")
     steps, returns, weights = trained(task.name, options.seed)
     command = f"python benchmarks/expert_strength.py {task.name} --seed {options.seed}"
     options.folder.mkdir(parents=True, exist_ok=True)
-    places = chosen(returns, world.worst_return(world.horizon))
+    places = chosen(returns, problem.worst_return(problem.horizon))
     for number, i in enumerate(places, 1):
-        facts = make_expert_card(task.name, task.expert_recipe, world.simulator, options.seed, steps[i], weights[i])
+        facts = make_expert_card(task.name, task.expert_recipe, problem.simulator, options.seed, steps[i], weights[i])
         facts = replace(facts, command=command, chosen=RULE, why=WHY)
         save_checksummed(options.folder / f"{task.name}-{number}.safetensors", weights[i], facts.to_dict())
         print(f"{number}: step {steps[i]:,}, {facts.mean_return:.2f} ± {facts.standard_error:.2f} on fresh episodes")

@@ -1,9 +1,9 @@
-"""How much of an expression a reader gets right from its symbols, from raw strokes, and from pictures of it.
+"""Accuracy of a reader on an expression's symbols, on raw strokes, and on pictures of it.
 
     python benchmarks/from_pictures.py --crohme ink [--reader FILE] [--pens 1 2 4 9] [--json PATH]
 
-A symbol that was found is the gold one whose box it shares more than half of. A head is right if symbol and head were
-found, and are joined as in the gold tree: mistakes of segmentation and order count as mistakes of heads and names.
+A found symbol matches the gold symbol whose box overlaps its own by more than half. A head is right if symbol and head
+were found and are joined as in the gold tree, so errors of segmentation and order count as errors of heads and names.
 """
 
 import argparse
@@ -28,14 +28,14 @@ FINE = 4
 
 
 def from_strokes(page):
-    """The page with nothing known but its strokes, in the order in which they were written."""
+    """Return the page from its strokes alone, in the order of writing."""
     return SegmentedPage(
         to_unlabeled_page(page.name, group_into_symbols([stroke for strokes in page.ink for stroke in strokes]))
     )
 
 
 def drawn(page, pen, path):
-    """A picture of the page with a pen of so many pixels; (scale, corner) of what is in it."""
+    """Draw the page with a pen of `pen` pixels; return the scale and corner of the picture."""
     boxes = page.boxes
     scale = SIZE / max(float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1))), 1e-9)
     low = boxes[:, :2].min(axis=0)
@@ -54,7 +54,7 @@ def drawn(page, pen, path):
 
 
 def right(page, parsed, scale=1.0, low=(0.0, 0.0), margin=0.0):
-    """(heads, names) that are right, of all its symbols."""
+    """Return the numbers of correct heads and names among all symbols of the page."""
     gold = (page.boxes - np.tile(low, 2)) * scale + margin
     found = compute_boxes([parsed.seen.map_to_picture(np.concatenate(strokes)) for strokes in parsed.seen.page.ink])
     partner = {-1: -1} | matched(gold, found)
@@ -70,8 +70,8 @@ def right(page, parsed, scale=1.0, low=(0.0, 0.0), margin=0.0):
 
 
 def matched(gold, found):
-    """Which gold symbol each one that was found is: the box that they share is more than half of what both cover."""
-    pad = 0.05 * float(np.median((gold[:, 2:] - gold[:, :2]).max(axis=1)))  # flat symbols have hardly an area
+    """Return the gold symbol of each found symbol: their boxes share more than half of their union."""
+    pad = 0.05 * float(np.median((gold[:, 2:] - gold[:, :2]).max(axis=1)))  # flat symbols have almost no area
     grow = np.array([-pad, -pad, pad, pad])
     pairs = {}
     for f, box in enumerate(found + grow):
@@ -86,7 +86,7 @@ def matched(gold, found):
 
 
 def measured(reader, pages, way, folder):
-    """(right heads [P], right names [P]) of pages, each read in that way."""
+    """Return the correct heads [P] and names [P] of pages read in one way."""
     scores = []
     for page in pages:
         try:
@@ -105,20 +105,20 @@ def measured(reader, pages, way, folder):
 
 
 def main():
-    """As the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--crohme", type=Path, required=True)
     parser.add_argument("--reader", type=Path)
     parser.add_argument("--pens", nargs="*", default=["1", "2", "4", "9"])
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    reader = load_reader(asked.reader)
-    found = read_folder(find_evaluation_folder(asked.crohme))
+    options = parser.parse_args()
+    reader = load_reader(options.reader)
+    found = read_folder(find_evaluation_folder(options.crohme))
     lengths = np.array([len(page) for page in found.pages])
     core = np.array(found.core, bool)
     rows = []
     with TemporaryDirectory() as folder:
-        for way in ("symbols", "strokes", *asked.pens):
+        for way in ("symbols", "strokes", *options.pens):
             scores = measured(reader, found.pages, way, Path(folder))
             for name, which in (("core", core), ("others", ~core)):
                 total = int(lengths[which].sum())
@@ -127,8 +127,8 @@ def main():
                 row = {"from": way if way in ("symbols", "strokes") else f"{way} px", "pages": name, "uas": heads}
                 rows.append(row | {"names": names, "whole": whole, "expressions": int(which.sum()), "symbols": total})
                 print(json.dumps(rows[-1]), flush=True)
-    if asked.json:
-        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

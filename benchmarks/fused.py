@@ -1,4 +1,4 @@
-"""The practical limit of a roll-in on one core: simulator, policy and sampling in one numba loop over lanes and time.
+"""The practical limit of a roll-in on one core: one numba loop over episodes and time with simulator and policy.
 
 It stores what `aggrevated.rollout.roll_in` stores (states, observations, actions, costs). Its numbers differ: it uses
 another generator, float32 exponentials and fused multiply-adds.
@@ -27,7 +27,7 @@ fast = njit(fastmath=True)
 
 @fast
 def choose(random, observation, w1, b1, w2, b2, layer, logits):
-    """A draw from softmax(W₂ᵀ relu(W₁ᵀ o + b₁) + b₂), by inverting the cumulative distribution."""
+    """Sample from softmax(W₂ᵀ relu(W₁ᵀ o + b₁) + b₂) by inverting the cumulative distribution."""
     actions = len(b2)
     hidden = len(b1)
     layer[:] = b1
@@ -52,7 +52,7 @@ def choose(random, observation, w1, b1, w2, b2, layer, logits):
 
 @fast
 def cartpole_roll_in(random, count, horizon, w1, b1, w2, b2):
-    """(states, observations, actions, costs, lengths) of `count` episodes of CartPole."""
+    """Return (states, observations, actions, costs, lengths) of `count` episodes of CartPole."""
     states = np.zeros((count, horizon, 4))
     observations = np.zeros((count, horizon, 4), np.float32)
     actions = np.zeros((count, horizon), np.int64)
@@ -92,7 +92,7 @@ def cartpole_roll_in(random, count, horizon, w1, b1, w2, b2):
 
 @fast
 def slope(theta1, theta2, speed1, speed2, torque):
-    """Both angular accelerations: the equations of Sutton and Barto's book, all lengths and masses 1."""
+    """Return both angular accelerations: the equations of Sutton and Barto's book with all lengths and masses 1."""
     cosine2 = cos(theta2)
     sine2 = sin(theta2)
     d1 = 3.5 + cosine2
@@ -105,7 +105,7 @@ def slope(theta1, theta2, speed1, speed2, torque):
 
 @fast
 def runge_kutta(p, q, u, v, torque):
-    """One step of 0.2 s from angles p, q and velocities u, v."""
+    """Return the state after one step of 0.2 s from angles p, q and velocities u, v."""
     a1, b1 = slope(p, q, u, v, torque)
     u2 = u + DT / 2 * a1
     v2 = v + DT / 2 * b1
@@ -127,7 +127,7 @@ def runge_kutta(p, q, u, v, torque):
 
 @fast
 def acrobot_roll_in(random, count, horizon, w1, b1, w2, b2):
-    """(states, observations, actions, costs, lengths) of `count` episodes of Acrobot."""
+    """Return (states, observations, actions, costs, lengths) of `count` episodes of Acrobot."""
     states = np.zeros((count, horizon, 4))
     observations = np.zeros((count, horizon, 6), np.float32)
     actions = np.zeros((count, horizon), np.int64)

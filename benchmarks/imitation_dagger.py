@@ -26,7 +26,7 @@ from as_environment import AsEnvironment
 
 
 class Advisor(NonTrainablePolicy):
-    """Our expert, as `imitation` asks one."""
+    """Our expert with the interface of `imitation`."""
 
     def __init__(self, choose: Callable[[Array], Array], observation_space: Space, action_space: Space) -> None:
         super().__init__(observation_space, action_space)
@@ -44,13 +44,13 @@ def train(
     budget: int,
     report: Callable[[int, Callable[[Array], Array]], None],
 ) -> None:
-    """Round after round until the budget is used; `report(environment steps, mode)` before the first and after each."""
-    datasets.disable_progress_bars()  # `imitation` keeps its demonstrations with it
+    """Train round by round until the budget is used; call `report(environment steps, mode)` after each."""
+    datasets.disable_progress_bars()  # `imitation` stores its demonstrations with it
     set_random_seed(seed)
     steps, choose = taught(simulator, environment)
     advisor = Advisor(choose, steps.observation_space, steps.action_space)
     least = {f"rollout_round_min_{name}": settings[name] for name in ("episodes", "timesteps") if name in settings}
-    # episodes that it would run for its log only are no part of DAgger
+    # without the episodes that it runs for its log only
     cloning = {"log_rollouts_venv": None, "progress_bar": False, "n_epochs": settings.get("n_epochs", 4)}
     with TemporaryDirectory() as folder:
         trainer = trainer_for(advisor, steps, seed, settings, folder)
@@ -65,7 +65,7 @@ def train(
 
 
 def taught(simulator: Simulator, environment: str | AsEnvironment) -> tuple[Monitor, Callable[[Array], Array]]:
-    """(the environment, π*): by what it sees in Gymnasium's, or by the state of ours, where the student sees less."""
+    """Return the environment and π*, which sees Gymnasium's observations or, where the student sees less, our state."""
     if isinstance(environment, AsEnvironment):
         hidden = find_task(simulator.name).problem.loaded_expert
         return Monitor(environment), lambda obs: hidden.act(environment.state, 0)[0]
@@ -77,13 +77,13 @@ def taught(simulator: Simulator, environment: str | AsEnvironment) -> tuple[Moni
 def trainer_for(
     advisor: Advisor, environment: Monitor, seed: int, settings: Mapping[str, Any], folder: str
 ) -> SimpleDAggerTrainer:
-    """The tutorial's trainer, with a student of so many ReLU instead of two layers of 32 tanh."""
-    lanes = DummyVecEnv([lambda: environment])
-    lanes.seed(seed)
-    spaces = lanes.observation_space, lanes.action_space
+    """Return the tutorial's trainer, with a student of one layer of ReLU instead of two layers of 32 tanh."""
+    environments = DummyVecEnv([lambda: environment])
+    environments.seed(seed)
+    spaces = environments.observation_space, environments.action_space
     rng = np.random.default_rng(seed)
     silent = logger.configure(folder, format_strs=[])
-    # the learning rate of this policy's own optimizer is not used: BC has an Adam of its own
+    # the learning rate of this policy's optimizer is not used: BC has its own Adam
     student = ActorCriticPolicy(
         *spaces, lambda _: np.inf, net_arch=list(settings["net_arch"]), activation_fn=torch.nn.ReLU
     )
@@ -91,5 +91,5 @@ def trainer_for(
         observation_space=spaces[0], action_space=spaces[1], rng=rng, policy=student, device="cpu", custom_logger=silent
     )
     return SimpleDAggerTrainer(
-        venv=lanes, scratch_dir=folder, expert_policy=advisor, bc_trainer=cloning, rng=rng, custom_logger=silent
+        venv=environments, scratch_dir=folder, expert_policy=advisor, bc_trainer=cloning, rng=rng, custom_logger=silent
     )

@@ -1,4 +1,4 @@
-"""Side-by-side timing: every contender gets one slice per round, so that a slow minute of the machine hits them all.
+"""Interleaved timing: every contender gets one slice per round, so slow minutes of the machine affect all of them.
 
 Import this before NumPy and torch: it sets them to one thread.
 """
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Target:
-    """What was asked, and what was measured."""
+    """A target and its measurement."""
 
     case: str
     what: str
@@ -58,9 +58,9 @@ class Target:
 
 
 def interleave(contenders: Mapping[str, Callable[[], int]], rounds: int, seconds: float) -> dict[str, list[float]]:
-    """Seconds per unit of work, one number per round; a contender does some work and returns how many units it was.
+    """Return seconds per unit of work, one number per round; a contender works and returns its number of units.
 
-    Each slice calls a contender until `seconds` have passed. The order is turned by one place from round to round.
+    Each slice calls a contender until `seconds` have passed. The order rotates by one from round to round.
     """
     for work in contenders.values():  # a first call compiles, allocates and fills caches
         work()
@@ -74,7 +74,7 @@ def interleave(contenders: Mapping[str, Callable[[], int]], rounds: int, seconds
 
 
 def one_slice(work: Callable[[], int], seconds: float) -> float:
-    """Seconds per unit over at least `seconds` of work."""
+    """Return seconds per unit over at least `seconds` of work."""
     gc.collect()
     units = 0
     began = perf_counter()
@@ -84,33 +84,33 @@ def one_slice(work: Callable[[], int], seconds: float) -> float:
 
 
 def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """Round by round, so that both sides of a ratio were measured within the same few seconds."""
+    """Return the ratios round by round, with both sides measured within the same few seconds."""
     return [a / b for a, b in zip(numerators, denominators, strict=True)]
 
 
 def summary(case: str, name: str, unit: str, values: Sequence[float]) -> Row:
-    """Median and quartiles of `values`."""
+    """Return the median and quartiles of `values`."""
     lower, _, upper = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
     return Row(case, name, unit, median(values), lower, upper)
 
 
 def at_least(case: str, what: str, least: float, measured: Sequence[float]) -> Target:
-    """A target for the median over the rounds."""
+    """Return a lower target for the median over the rounds."""
     return Target(case, what, f"≥ {least:g}", median(measured), median(measured) >= least)
 
 
 def at_most(case: str, what: str, most: float, measured: Sequence[float]) -> Target:
-    """A target for the median over the rounds."""
+    """Return an upper target for the median over the rounds."""
     return Target(case, what, f"≤ {most:g}", median(measured), median(measured) <= most)
 
 
 def arguments(description: str, rounds: int, seconds: float | None = None) -> argparse.Namespace:
-    """The options that all benchmarks share, as given."""
+    """Return the parsed options that all benchmarks share."""
     return parser(description, rounds, seconds).parse_args()
 
 
 def parser(description: str, rounds: int, seconds: float | None = None) -> argparse.ArgumentParser:
-    """Of the options that all benchmarks share; no length of a slice where a slice is one process."""
+    """Return a parser of the options that all benchmarks share; without `seconds` where a slice is one process."""
     shared = argparse.ArgumentParser(description=description)
     shared.add_argument("--rounds", type=int, default=rounds, help="slices per contender (default: %(default)s)")
     if seconds is not None:
@@ -120,7 +120,7 @@ def parser(description: str, rounds: int, seconds: float | None = None) -> argpa
 
 
 def report(title: str, rows: Sequence[Row], targets: Sequence[Target], options: argparse.Namespace) -> None:
-    """Print the tables, and write them with versions and machine where `--json` says."""
+    """Print the tables, and write them with versions and machine to the `--json` file."""
     table = Table("case", "contender", "unit", "median", "quartiles", title=title)
     for row in rows:
         table.add_row(row.case, row.name, row.unit, number(row.median), f"{number(row.lower)} – {number(row.upper)}")
@@ -144,12 +144,12 @@ def report(title: str, rows: Sequence[Row], targets: Sequence[Target], options: 
 
 
 def number(value: float) -> str:
-    """Three significant digits, with separators for large numbers."""
+    """Return three significant digits, with separators for large numbers."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def installed(package: str) -> str | None:
-    """The version, or nothing where the package is not there."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

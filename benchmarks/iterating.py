@@ -1,7 +1,7 @@
-"""The child of `iteration.py`: it works with whatever `aggrevated` is on its path, as much as it is asked for.
+"""The child process of `iteration.py`: it runs the `aggrevated` on its path, a requested number of units at a time.
 
-After each line "go n" it does n units of work and answers with the seconds of CPU that they took. What it imports has
-to be there in every version that is compared.
+After each line "go n" it does n units of work and prints the seconds of CPU that they took. Its imports must exist in
+every version that is compared.
 """
 
 import json
@@ -20,38 +20,38 @@ from aggrevated.rollout.trajectories import Trajectories
 
 
 class Turns:
-    """Counts units of work, and waits for the next line when those that were asked for are done."""
+    """Counter of units of work that waits for the next line when the requested units are done."""
 
     def __init__(self) -> None:
         self.left = 0
         self.began = process_time()
 
     def __call__(self, *_: object) -> None:
-        """One more unit is done."""
+        """Count one more unit."""
         self.left -= 1
         if self.left > 0:
             return
         print(process_time() - self.began, flush=True)
-        asked = sys.stdin.readline().split()
-        if not asked:  # nobody wants more
+        request = sys.stdin.readline().split()
+        if not request:  # end of input
             os._exit(0)
-        self.left = int(asked[1])
+        self.left = int(request[1])
         self.began = process_time()
 
 
 def iterations(task: str, choices: dict[str, str], settings: dict[str, Any], folder: str) -> None:
-    """Of `train`, with as many of the settings as this version knows: validation, metrics and checkpoints included."""
+    """Run `train` with all settings that this version knows, including validation, metrics and checkpoints."""
     known = resolve_config(task, **choices).settings
     given = {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items() if name in known}
-    train(task, out=folder, iterations=10**6, progress=Turns(), warn=lambda told: None, **choices, **given)
+    train(task, out=folder, iterations=10**6, progress=Turns(), warn=lambda message: None, **choices, **given)
 
 
 def answers(task: str, choices: dict[str, str], settings: dict[str, Any], path: str) -> None:
-    """Of the task's oracle to the same trajectories, in the file `path`."""
+    """Query the task's oracle at the same trajectories, from the file `path`."""
     config = resolve_config(task, **choices, **settings)
     done = Turns()
-    world = config.problem.build(0)
-    oracle = config.oracle.build(world.simulator, world.expert)
+    problem = config.problem.build(0)
+    oracle = config.oracle.build(problem.simulator, problem.expert)
     arrays = np.load(path)
     trajectories = Trajectories(**arrays, horizon=config.settings["horizon"])
     while True:

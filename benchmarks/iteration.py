@@ -1,7 +1,7 @@
-"""Whole iterations of `train`, and the Monte-Carlo oracle alone, beside an older version: seconds of CPU on one thread.
+"""Iterations of `train`, and the Monte-Carlo oracle alone, against an older version: seconds of CPU on one thread.
 
-The older version is a checkout of its own: `git worktree add ../old COMMIT`, then `--old ../old`. It must be 0.3.0 or
-later: `iterating.py` imports modules by their names since then.
+The older version is a checkout: `git worktree add ../old COMMIT`, then `--old ../old`. It must be 0.3.0 or later, as
+`iterating.py` imports modules by their names since then.
 """
 
 import interleave
@@ -26,7 +26,7 @@ from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
 HERE = Path(__file__).parent
-SAME = {  # every setting that an iteration's work hangs on: defaults may change
+SAME = {  # every setting that changes the work of an iteration: defaults may change
     "trajectories": 50, "seed": 0, "alpha_start": 0.0, "validate_every": 1, "checkpoint_every": 10, "advantage": True,
     "entropy": 0.0, "anneal_iterations": 0, "target_kl": 0.0, "cost_scale": "raw", "solver": "closed-form",
 }  # fmt: skip
@@ -35,20 +35,20 @@ ACROBOT = {"horizon": 200, "validation_episodes": 500}
 
 @dataclass(frozen=True)
 class Case:
-    """The same work for both versions, or each version's own default."""
+    """The same work for both versions, or the default of each."""
 
     name: str
     task: str
     choices: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     units: int = 5  # of work in a slice
-    before: int = 20  # units that are not measured: a policy that has learned works longer, or shorter
-    target: float | None = None  # of the old version's seconds by the new one's
+    before: int = 20  # units before the measurement: the work changes while a policy learns
+    target: float | None = None  # ratio of the new version's seconds to the old one's
     work: str = "iterations"
 
 
 def learning(task: str, policy: str, target: float, **settings: Any) -> Case:
-    """Iterations of AggreVaTeD with the natural update, as in the paper's figures."""
+    """Return iterations of AggreVaTeD with the natural update, as in the paper's figures."""
     choices = {"method": "aggrevated", "update": "natural", "policy": policy, "start": "random"}
     return Case(f"{task}, natural, K = 50", task, choices, SAME | settings, target=target)
 
@@ -64,10 +64,10 @@ CASES = (
 
 
 class Child:
-    """A process with one of the versions, which works when it is asked to."""
+    """A process with one of the versions that works on request."""
 
     def __init__(self, source: Path, case: Case, given: str) -> None:
-        """With its first unit of work done."""
+        """Start the process and wait for its first unit of work."""
         command = [sys.executable, str(HERE / "iterating.py"), case.work]
         argument = json.dumps([case.task, dict(case.choices), dict(case.settings), given])
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -76,13 +76,13 @@ class Child:
         self.answer()
 
     def seconds(self, units: int) -> float:
-        """Of CPU, for each of so many units of work."""
+        """Return the seconds of CPU per unit, over `units` units of work."""
         self.process.stdin.write(f"go {units}\n")
         self.process.stdin.flush()
         return self.answer() / units
 
     def answer(self) -> float:
-        """What it says next; without an answer the benchmark ends."""
+        """Return the next printed number; exit if the process ended."""
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit(f"the process of {self.process.args[1]} ended with {self.process.wait()}; see above why")
@@ -97,7 +97,7 @@ class Child:
 
 
 def measured(case: Case, sources: Mapping[str, Path], rounds: int) -> dict[str, list[float]]:
-    """Seconds of CPU for a unit, one number per round; the versions take turns, and one waits while the other works."""
+    """Return seconds of CPU per unit, one number per round; the versions take turns while the other one waits."""
     spent: dict[str, list[float]] = {name: [] for name in sources}
     with TemporaryDirectory() as folder, ExitStack() as children:
         given = {name: str(Path(folder) / name) for name in sources}
@@ -113,11 +113,11 @@ def measured(case: Case, sources: Mapping[str, Path], rounds: int) -> dict[str, 
 
 
 def expert_trajectories(case: Case, folder: Path) -> str:
-    """A file of the expert's own trajectories, as if a learner had taken actions near those of the expert."""
+    """Write the expert's trajectories to a file, with actions close to the expert's; return its path."""
     config = resolve_config(case.task, **case.choices, **case.settings)
-    world = config.problem.build(0)
-    chosen = derive_seeds(0, SeedPurpose.ROLL_IN, 1, config.loop.trajectories)
-    found = roll_in(world.simulator, RollInPolicy(world.expert, None, alpha=1.0), chosen)
+    problem = config.problem.build(0)
+    seeds = derive_seeds(0, SeedPurpose.ROLL_IN, 1, config.loop.trajectories)
+    found = roll_in(problem.simulator, RollInPolicy(problem.expert, None, alpha=1.0), seeds)
     noise = np.random.default_rng(0).normal(0.0, 0.1, found.actions.shape)
     arrays = {name: getattr(found, name) for name in ("states", "observations", "costs", "mask", "seeds")}
     learners = {"actions": (found.actions + noise).astype(found.actions.dtype), "by_expert": np.zeros_like(found.mask)}
@@ -126,16 +126,16 @@ def expert_trajectories(case: Case, folder: Path) -> str:
 
 
 def commit(source: Path) -> str:
-    """What is checked out there."""
+    """Return the commit of a checkout."""
     found = subprocess.run(["git", "-C", str(source), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return found.stdout.strip() or "no commit"
 
 
 def options() -> argparse.Namespace:
-    """The usual ones, and where the older version is."""
+    """Return the common options, and the path of the older version."""
     parser = interleave.parser(__doc__, rounds=9)
     parser.add_argument("--old", type=Path, required=True, help="a checkout of the older version")
-    parser.add_argument("--only", default="", help="only the cases whose name begins so")
+    parser.add_argument("--only", default="", help="only the cases whose names start with this")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""MuJoCo's robots, in control steps per second: whole episodes of a policy of 64 ReLU that does as the expert does."""
+"""MuJoCo robots in control steps per second: whole episodes of a policy of 64 ReLU that imitates the expert."""
 
 import interleave
 
@@ -35,15 +35,15 @@ Work = Callable[[], int]
 
 @dataclass(frozen=True)
 class Task:
-    """A robot, stepped by one thread and by two, and a policy that does well."""
+    """A robot, stepped by one thread and by two, and a good policy."""
 
     name: str
     policy: FeedForwardPolicy
     one_thread: MuJoCo
     two_threads: MuJoCo
 
-    def environments(self, lanes: int) -> list[Callable[[], gymnasium.Env]]:
-        """As many of Gymnasium's, cut at our horizon, without the wrapper that checks their answers."""
+    def environments(self, count: int) -> list[Callable[[], gymnasium.Env]]:
+        """Return `count` Gymnasium environments with our horizon, without the wrapper that checks their output."""
         simulator = self.one_thread
         make = partial(
             gymnasium.make,
@@ -51,11 +51,11 @@ class Task:
             max_episode_steps=simulator.horizon,
             disable_env_checker=True,
         )
-        return [make] * lanes
+        return [make] * count
 
 
 def task(name: str) -> Task:
-    """The expert's actor as a policy, with some deviation."""
+    """Return the task with the expert's actor as policy, with some deviation."""
     simulator = MuJoCo(name, threads=1)
     actor = load_expert(name, simulator).actor
     assert actor.activation == "relu" and [len(b) for b in actor.biases[:-1]] == [64], "no layer of 64 ReLU"
@@ -69,7 +69,7 @@ def task(name: str) -> Task:
 
 @dataclass
 class Ours:
-    """`aggrevated.rollout.roll_in`, from θ to trajectories, and the share of its time inside the simulator's call."""
+    """`aggrevated.rollout.roll_in`, from θ to trajectories, and the share of its time in the simulator."""
 
     simulator: MuJoCo
     policy: FeedForwardPolicy
@@ -101,9 +101,9 @@ class Ours:
 
 
 def open_loop(task: Task) -> Work:
-    """`mujoco.rollout` on one thread, with the actions of 50 episodes of ours: all of it in C, no policy, the limit.
+    """The limit: `mujoco.rollout` in C on one thread, with recorded actions of 50 episodes and no policy.
 
-    One call for all episodes of the same length, so that no step is simulated after an end.
+    Episodes of the same length share one call, so no step is simulated after an end.
     """
     simulator = task.one_thread
     physics = task.one_thread.physics
@@ -116,9 +116,9 @@ def open_loop(task: Task) -> Work:
     low = simulator.action_space.low
     high = simulator.action_space.high
     for length in np.unique(lengths):
-        lanes = lengths == length
-        actions = np.clip(found.actions[lanes, :length], low, high).astype(np.float64)
-        start = found.states[lanes, 0]
+        selected = lengths == length
+        actions = np.clip(found.actions[selected, :length], low, high).astype(np.float64)
+        start = found.states[selected, 0]
         calls.append((start[:, :full].copy(), start[:, full:].copy(), np.repeat(actions, physics.frames, axis=1)))
     buffers = [(np.empty((*control.shape[:2], full)), np.empty((*control.shape[:2], 0))) for *_, control in calls]
 
@@ -134,47 +134,47 @@ def open_loop(task: Task) -> Work:
     return work
 
 
-def peer(task: Task, lanes: VecEnv) -> PPO:
-    """A PPO agent with our policy's weights."""
+def peer(task: Task, environments: VecEnv) -> PPO:
+    """Return a PPO agent with our policy's weights."""
     layout = {"net_arch": [64], "activation_fn": torch.nn.ReLU}
-    model = PPO("MlpPolicy", lanes, policy_kwargs=layout, device="cpu")
+    model = PPO("MlpPolicy", environments, policy_kwargs=layout, device="cpu")
     model.policy.mlp_extractor.policy_net[0].load_state_dict(task.policy.network[0].state_dict())
     model.policy.action_net.load_state_dict(task.policy.network[2].state_dict())
     with torch.no_grad():
         model.policy.log_std.copy_(task.policy.head.log_deviation)
-    observation = torch.from_numpy(lanes.reset()).float()
+    observation = torch.from_numpy(environments.reset()).float()
     expected = task.policy(observation[:, None], torch.ones(len(observation), 1))
     found = model.policy.get_distribution(observation).distribution
     torch.testing.assert_close((found.mean, found.stddev), (expected.mean[:, 0], expected.stddev[:, 0]))
     return model
 
 
-def refilled(task: Task, lanes: VecEnv) -> Work:
-    """`predict` and a vector environment, in which an ended episode is followed by another at once."""
-    model = peer(task, lanes)
-    observation = lanes.reset()
+def refilled(task: Task, environments: VecEnv) -> Work:
+    """`predict` and a vector environment that restarts ended episodes at once."""
+    model = peer(task, environments)
+    observation = environments.reset()
 
     def work() -> int:
         nonlocal observation
         for _ in range(VECTOR_STEPS):
             action, _ = model.predict(observation, deterministic=False)
-            observation, _, _, _ = lanes.step(action)
-        return VECTOR_STEPS * lanes.num_envs
+            observation, _, _, _ = environments.step(action)
+        return VECTOR_STEPS * environments.num_envs
 
     return work
 
 
-def whole_episodes(task: Task, lanes: VecEnv) -> Work:
-    """The same, for our product: one whole episode per lane. What a lane does after its end is of no use."""
-    model = peer(task, lanes)
+def whole_episodes(task: Task, environments: VecEnv) -> Work:
+    """`predict` and whole episodes, our product: one per environment; steps after its end do not count."""
+    model = peer(task, environments)
 
     def work() -> int:
-        observation = lanes.reset()
-        live = np.ones(lanes.num_envs, bool)
+        observation = environments.reset()
+        live = np.ones(environments.num_envs, bool)
         steps = 0
         while live.any():
             action, _ = model.predict(observation, deterministic=False)
-            observation, _, done, _ = lanes.step(action)
+            observation, _, done, _ = environments.step(action)
             steps += int(live.sum())
             live &= ~done
         return steps
@@ -183,7 +183,7 @@ def whole_episodes(task: Task, lanes: VecEnv) -> Work:
 
 
 def contenders_for(task: Task) -> dict[str, Work]:
-    """Every contender, by name."""
+    """Return all contenders by name."""
     return {
         "aggrevated, 50 episodes": Ours(task.one_thread, task.policy, FEW),
         "aggrevated, 500 episodes": Ours(task.one_thread, task.policy, MANY),

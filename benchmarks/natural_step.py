@@ -1,7 +1,7 @@
 """The natural-gradient direction against one plain gradient: K = 50 trajectories of T = 100 steps, MLPs, one thread.
 
-Everything starts from trajectories and ends with a direction δ; the plain gradient that each of them needs as its
-right-hand side is made once, outside, so that 1 is the price of a regular step and the number is what "natural" adds.
+Every contender turns trajectories into a direction δ. The plain gradient on the right-hand side is computed once,
+outside. So 1 is the price of a regular step, and the numbers are what "natural" adds.
 """
 
 import interleave
@@ -34,7 +34,7 @@ NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 88))}  # observation si
 
 
 def example(policy: Policy, count: int, length: int, inputs: int) -> tuple[Trajectories, CostToGo]:
-    """Full trajectories [count, length] of the policy's own actions, and some cost of every action."""
+    """Return full trajectories [count, length] of the policy's actions, and a cost of every action."""
     random = np.random.default_rng(0)
     shape = (count, length)
     observations = random.standard_normal((*shape, inputs), np.float32)
@@ -50,7 +50,7 @@ def example(policy: Policy, count: int, length: int, inputs: int) -> tuple[Traje
 
 
 def natural(policy: Policy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
-    """Ours: one score per trajectory, then a damped solve with S Sᵀ."""
+    """Return our direction: one score per trajectory, then a damped solve with S Sᵀ."""
     return NaturalUpdate(solver=solver).compute_displacement(
         compute_trajectory_scores(policy, trajectories).T, gradient
     )
@@ -59,7 +59,7 @@ def natural(policy: Policy, trajectories: Trajectories, gradient: Tensor, solver
 def hessian_vector(
     policy: Policy, trajectories: Trajectories, g: Tensor, iterations: int = 10, damping: float = 0.1
 ) -> Tensor:
-    """TRPO's way: conjugate gradient on the Hessian of the mean KL, by a second backward pass for each product."""
+    """Return TRPO's direction: conjugate gradient on the Hessian of the mean KL, a backward pass per product."""
     parameters = list(policy.parameters())
     with torch.no_grad():
         before = compute_policy_distribution(policy, trajectories)
@@ -81,7 +81,7 @@ def hessian_vector(
         previous = squared
         squared = residual @ residual
         direction = residual + squared / previous * direction
-    step_length = torch.sqrt(2 * 0.01 / (delta @ product(delta)))  # as TRPO does: one more product
+    step_length = torch.sqrt(2 * 0.01 / (delta @ product(delta)))  # one more product, as in TRPO
     return -step_length * delta
 
 
@@ -90,13 +90,13 @@ def flat(tensors: tuple[Tensor, ...]) -> Tensor:
 
 
 def once(work: Callable[[], object]) -> int:
-    """One unit of work."""
+    """Do one unit of work."""
     work()
     return 1
 
 
 def check(policy: Policy, trajectories: Trajectories, gradient: Tensor) -> None:
-    """Assert that both of our solvers agree, and that all three directions go downhill."""
+    """Assert that both of our solvers agree, and that all three directions are descent directions."""
     exact = natural(policy, trajectories, gradient, solve_closed_form)
     torch.testing.assert_close(
         natural(policy, trajectories, gradient, solve_conjugate_gradient), exact, rtol=1e-3, atol=1e-6

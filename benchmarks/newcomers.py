@@ -1,4 +1,4 @@
-"""Tasks as newcomers write them, for untuned.py: a tagger, a T-maze, a pendulum, a lunar lander. Nothing is tuned."""
+"""Tasks as new users write them, for untuned.py: a tagger, a T-maze, a pendulum, a lunar lander; nothing is tuned."""
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -9,11 +9,11 @@ WORDS = 30
 TAGS = 5
 LONGEST = 12
 SHORTEST = 4
-RULE = np.random.default_rng(0).integers(TAGS, size=(WORDS, TAGS))  # of a word and the tag before it, the tag
+RULE = np.random.default_rng(0).integers(TAGS, size=(WORDS, TAGS))  # the tag of a word and the previous tag
 
 
 class Tagger:
-    """Every seed is a new sentence. State: its words, its gold tags, its length, the position, the tag before."""
+    """Every seed is a new sentence. State: words, gold tags, length, position, previous tag."""
 
     name = "tagger"
     horizon = LONGEST
@@ -21,7 +21,7 @@ class Tagger:
     observation_space = Box(0.0, 1.0, (2 * WORDS + TAGS + 1,))
 
     def reset(self, seeds):
-        """Sentences of random words, and their gold tags."""
+        """Return sentences of random words with their gold tags."""
         generators = [np.random.default_rng(int(seed)) for seed in seeds]
         words = np.stack([own.integers(WORDS, size=LONGEST) for own in generators])
         lengths = np.array([own.integers(SHORTEST, LONGEST + 1) for own in generators])
@@ -33,7 +33,7 @@ class Tagger:
         return np.concatenate([words, gold, position], axis=1)
 
     def observe(self, state):
-        """The word, the word after it, and the tag before."""
+        """Return the word, the next word and the previous tag."""
         rows = np.arange(len(state))
         (length, t, before) = state[:, -3:].T
         one_hot = np.eye(WORDS, dtype=np.float32)
@@ -51,12 +51,12 @@ class Tagger:
 
 
 def gold_of(state):
-    """The gold tag of the present word."""
+    """Return the gold tag of the current word."""
     return state[np.arange(len(state)), LONGEST + state[:, -2]]
 
 
 class Gold:
-    """Knows the tags."""
+    """Expert that knows the gold tags."""
 
     name = "gold"
 
@@ -65,12 +65,12 @@ class Gold:
         return (np.arange(TAGS) != gold_of(states)[:, None]).astype(float)
 
     def act(self, states, t):
-        """The gold tag."""
+        """Return the gold tag."""
         return gold_of(states)
 
 
 class TMaze:
-    """The side is shown at the first step only; 6 steps on, the turn is worth 1 or −1; any other step costs 0.1."""
+    """Only the first observation has the side; 6 steps later the turn pays 1 or −1; any other step costs 0.1."""
 
     name = "t-maze"
     horizon = 20
@@ -80,17 +80,17 @@ class TMaze:
     action_space = Discrete(3)
 
     def reset(self, seeds):
-        """At the beginning of the corridor; left or right."""
+        """Return states at the beginning of the corridor, with the side left or right."""
         side = [2 * np.random.default_rng(int(seed)).integers(2) - 1 for seed in seeds]
         return np.stack([side, np.zeros(len(seeds), int)], axis=1)
 
     def observe(self, state):
-        """The side, at the beginning; whether this is the end."""
+        """Return the side at the beginning, and whether this is the end."""
         side, x = state.T
         return np.stack([np.where(x == 0, side, 0), x == self.end], axis=1).astype(np.float32)
 
     def step(self, state, action):
-        """Ahead, or turn."""
+        """Step ahead, or turn."""
         (side, x) = state.T
         following = state.copy()
         turned = (x == self.end) & (action > 0)
@@ -99,12 +99,12 @@ class TMaze:
 
 
 class Guide:
-    """Sees the side at all times."""
+    """Expert that always knows the side."""
 
     name = "guide"
 
     def q(self, states):
-        """The cost to the end of each action."""
+        """Return the cost to the end of each action."""
         side, x = states.T
         v = 0.1 * (TMaze.end - np.arange(TMaze.end + 2)) - 1.0
         here = v[x]
@@ -114,12 +114,12 @@ class Guide:
         return np.stack([ahead, *turns], axis=1)
 
     def act(self, states, t):
-        """The cheapest."""
+        """Return the cheapest action."""
         return self.q(states).argmin(axis=1)
 
 
 class Pendulum:
-    """The physics of Gymnasium's Pendulum-v1, over a batch."""
+    """The physics of Gymnasium's Pendulum-v1, batched."""
 
     name = "pendulum"
     horizon = 200
@@ -127,15 +127,15 @@ class Pendulum:
     action_space = Box(-2.0, 2.0, (1,))
 
     def reset(self, seeds):
-        """Any angle, slowly turning."""
+        """Return states with any angle and a small velocity."""
         return np.stack([np.random.default_rng(int(s)).uniform([-np.pi, -1.0], [np.pi, 1.0]) for s in seeds])
 
     def observe(self, state):
-        """Cosine, sine, speed."""
+        """Return cosine, sine and velocity."""
         return np.stack([np.cos(state[:, 0]), np.sin(state[:, 0]), state[:, 1]], axis=1).astype(np.float32)
 
     def step(self, state, action):
-        """A twentieth of a second."""
+        """Advance by a twentieth of a second."""
         torque = np.clip(action[:, 0], -2.0, 2.0)
         (angle, speed) = state.T
         cost = ((angle + np.pi) % (2 * np.pi) - np.pi) ** 2 + 0.1 * speed**2 + 0.001 * torque**2
@@ -144,12 +144,12 @@ class Pendulum:
 
 
 class Energy:
-    """A controller by hand: pumps energy in, then balances."""
+    """Hand-written controller that first adds energy and then balances."""
 
     name = "energy"
 
     def act(self, states, t):
-        """The torque."""
+        """Return the torque."""
         angle = (states[:, 0] + np.pi) % (2 * np.pi) - np.pi
         speed = states[:, 1]
         energy = speed**2 / 6 + 5 * (np.cos(angle) - 1)
@@ -159,12 +159,12 @@ class Energy:
 
 
 class Heuristic:
-    """Gymnasium's own controller of the lander."""
+    """Gymnasium's controller of the lander."""
 
     name = "heuristic"
 
     def __init__(self, simulator):
-        """It reads observations."""
+        """Store the simulator, as the controller needs observations."""
         from gymnasium.envs.box2d import lunar_lander
 
         self._simulator = simulator
@@ -172,16 +172,16 @@ class Heuristic:
         self._environment = lunar_lander.LunarLander()
 
     def act(self, states, t):
-        """State by state."""
+        """Return the actions, state by state."""
         seen = self._simulator.observe(states)
         return np.array([self._act(self._environment, one) for one in seen], int)
 
 
 def task(make, expert, **settings):
-    """A task of the simulator and the expert, and nothing else."""
-    world = ControlProblem(make=make, make_expert=expert, horizon=settings.pop("horizon"))
+    """Return a task with the simulator, the expert and these settings."""
+    problem = ControlProblem(make=make, make_expert=expert, horizon=settings.pop("horizon"))
     name = settings.pop("name")
-    return Task(name=name, title=name, problem=world, **settings)
+    return Task(name=name, title=name, problem=problem, **settings)
 
 
 TASKS = {

@@ -1,4 +1,4 @@
-"""Make docs/results/speed.md, .json and .png from what the benchmarks wrote: `python benchmarks/page.py *.json`."""
+"""Make docs/results/speed.md, .json and .png from the output of the benchmarks: `python benchmarks/page.py *.json`."""
 
 import json
 import sys
@@ -41,12 +41,12 @@ def main(paths: list[str]) -> None:
 
 
 def number(value: float) -> str:
-    """For people: three digits, thousands apart."""
+    """Format a number with three digits and thousands separators."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def draw(report: dict) -> None:
-    """Steps per second of every contender, by case."""
+    """Plot steps per second of every contender, by case."""
     cases = list(dict.fromkeys(row["case"] for row in report["rows"]))
     names = list(dict.fromkeys(row["name"] for row in report["rows"]))
     figure = Figure(figsize=(7.2, 5.8), layout="constrained")
@@ -56,7 +56,7 @@ def draw(report: dict) -> None:
     others = iter(("#E69F00", "#F0C870", "#009E73", "#7FCFB6", "#CC79A7"))
     for place, name in enumerate(names):
         speeds = {row["case"]: row["median"] for row in report["rows"] if row["name"] == name}
-        at = [cases.index(case) + (place - len(names) / 2) * high for case in speeds]  # some are not there in all cases
+        at = [cases.index(case) + (place - len(names) / 2) * high for case in speeds]  # some cases lack contenders
         colour = colours.get(name) or next(others)
         axes.barh(at, list(speeds.values()), height=0.94 * high, label=name, color=colour)
     axes.set(xscale="log", xlabel="environment steps per second", title="Roll-in, 50 episodes at once, one thread")

@@ -1,4 +1,4 @@
-"""Training the parser: transitions per second, and where the time of an iteration goes."""
+"""Training of the parser: transitions per second, and the time of the parts of an iteration."""
 
 import interleave
 
@@ -25,14 +25,14 @@ MANY = 128
 
 @dataclass
 class Clock:
-    """Seconds by part; a part inside another one counts for the inner one."""
+    """Seconds by part; a nested part counts for itself only."""
 
     spent: Counter[str] = field(default_factory=Counter)
     stack: list[str] = field(default_factory=list)
     since: float = 0.0
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, on that account."""
+        """Return the function with its time added to a part."""
 
         def call(*given: Any, **named: Any) -> Any:
             self.turn(part)
@@ -44,7 +44,7 @@ class Clock:
         return call
 
     def turn(self, part: str | None) -> None:
-        """Begin a part, or end the present one."""
+        """Begin a part, or end the current one."""
         now = perf_counter()
         if self.stack:
             self.spent[self.stack[-1]] += now - self.since
@@ -54,7 +54,7 @@ class Clock:
 
 @dataclass
 class Proxy:
-    """An object whose methods are timed."""
+    """An object with timed methods."""
 
     inner: Any
     clock: Clock
@@ -66,7 +66,7 @@ class Proxy:
 
 
 class Training:
-    """Iterations of Algorithm 1 on the generated pages."""
+    """Iterations of Algorithm 1 on generated pages."""
 
     def __init__(self, kind: str, pages: int) -> None:
         setup = build_algorithm_inputs(resolve_config("algebra", "aggrevated", policy=kind, start="random"))
@@ -83,7 +83,7 @@ class Training:
         self.shares = []
 
     def __call__(self) -> int:
-        """One iteration; the transitions that it took."""
+        """Run one iteration; return the number of its transitions."""
         before = self.learner.simulator_steps
         began = perf_counter()
         self.clock.spent.clear()
@@ -94,7 +94,7 @@ class Training:
 
 
 def main() -> None:
-    """Both sizes of a batch of every policy, interleaved."""
+    """Measure both batch sizes of every policy, interleaved."""
     options = interleave.arguments(__doc__ or "", rounds=9, seconds=1.0)
     rows = []
     targets = []

@@ -1,6 +1,6 @@
-"""Learning curves of peers: the return of a peer's mode on test episodes, against the environment steps that it took.
+"""Learning curves of peers: the return of a peer's mode on test episodes, by environment steps.
 
-A seed that is finished is not run again: `python benchmarks/peers.py --peer ppo --task cartpole --seeds 10`.
+Finished seeds are not run again: `python benchmarks/peers.py --peer ppo --task cartpole --seeds 10`.
 """
 
 import interleave
@@ -32,28 +32,28 @@ from aggrevated.tasks import find_task
 from aggrevated.validation import evaluate_mean_return
 
 FOLDER = Path(__file__).parent.parent / "docs/results/peers"
-TEST_SEED = 1_000_000  # the episodes of `aggrevated evaluate`, which no training uses
+TEST_SEED = 1_000_000  # the episodes of `aggrevated evaluate`, which are in no training
 PACKAGES = (*interleave.PACKAGES, "imitation", "box2d")
 
 Choose = Callable[[Array], Array]  # from observations [n, O] to the most likely actions [n] or [n, A]
-Report = Callable[[int, Choose], None]  # what a peer calls now and then: after so many environment steps it acts so
+Report = Callable[[int, Choose], None]  # a peer calls it with its environment steps so far and its mode
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a peer does on a task."""
+    """A peer's training on a task."""
 
-    train: Callable[[str, int, "Plan", Report], None]  # on this task, with this seed, for as long as the plan says
+    train: Callable[[str, int, "Plan", Report], None]  # with a task, a seed and this plan
     settings: Mapping[str, Any]
-    budget: int  # it ends with the first point that has so many environment steps
-    every: int = 1  # so many environment steps there is a point; DAgger has one after each of its rounds
+    budget: int  # environment steps of the first point that ends the training
+    every: int = 1  # environment steps between points; DAgger has one after each of its rounds
     episodes: int = 100
-    lots: int = 1  # in which the episodes are run: behind our adapter a state holds all actions so far
+    lots: int = 1  # batches of episodes: behind our adapter a state holds all previous actions
 
 
 @dataclass(frozen=True)
 class Mode:
-    """A peer's policy without its chance, asked as our simulators ask an expert."""
+    """The mode of a peer's policy, with the interface of an expert."""
 
     simulator: Simulator
     choose: Choose
@@ -64,7 +64,7 @@ class Mode:
 
 
 class Points(BaseCallback):
-    """Reports at the start of a roll-out, which is after an update, and ends the training in time."""
+    """Callback that reports after each update, at the start of a rollout, and ends the training in time."""
 
     def __init__(self, plan: Plan, report: Report) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Points(BaseCallback):
 
 
 def mode_of(model: BaseAlgorithm) -> Choose:
-    """What Stable-Baselines3's model thinks best, seen through its normaliser where it has one."""
+    """Return the mode of a Stable-Baselines3 model, including its observation normalizer if it has one."""
     normaliser = model.get_vec_normalize_env()
 
     def choose(observations: Array) -> Array:
@@ -93,19 +93,19 @@ def mode_of(model: BaseAlgorithm) -> Choose:
 
 
 def ppo(task: str, seed: int, plan: Plan, report: Report) -> None:
-    """PPO of Stable-Baselines3, as RL Baselines3 Zoo runs it."""
+    """Train PPO of Stable-Baselines3 as RL Baselines3 Zoo does."""
     settings = {name: scheduled(value) for name, value in plan.settings.items()}
-    lanes, steps, normalise = (settings.pop(name) for name in ("n_envs", "n_timesteps", "normalize"))
+    n_envs, steps, normalize = (settings.pop(name) for name in ("n_envs", "n_timesteps", "normalize"))
     limit = {"max_episode_steps": simulator_of(task).horizon}
-    environment = make_vec_env(environment_of(task), lanes, seed=seed, env_kwargs=limit)
-    if normalise:
+    environment = make_vec_env(environment_of(task), n_envs, seed=seed, env_kwargs=limit)
+    if normalize:
         environment = VecNormalize(environment, gamma=settings["gamma"])
     model = PPO("MlpPolicy", environment, seed=seed, device="cpu", **settings)
     model.learn(steps, callback=Points(plan, report))
 
 
 def scheduled(value: Any) -> Any:
-    """The zoo's `lin_x` falls from x to 0 in the course of `n_timesteps`; all else is as it is."""
+    """Return a schedule from x to 0 over the training for the zoo's `lin_x`, and other values unchanged."""
     if not isinstance(value, str):
         return value
     first = float(value.removeprefix("lin_"))
@@ -113,33 +113,33 @@ def scheduled(value: Any) -> Any:
 
 
 def trpo(task: str, seed: int, plan: Plan, report: Report) -> None:
-    """TRPO of sb3-contrib, as it made our expert."""
+    """Train TRPO of sb3-contrib with the settings of our expert."""
     recipe = find_task(task).expert_recipe
     make_sb3_model(recipe, simulator_of(task), seed).learn(recipe.steps, callback=Points(plan, report))
 
 
 def dagger(task: str, seed: int, plan: Plan, report: Report) -> None:
-    """DAgger of `imitation`, which is installed in an environment of its own."""
+    """Train DAgger of `imitation`, which is installed in a separate environment."""
     train = import_module("imitation_dagger").train
     train(simulator_of(task), environment_of(task), seed, plan.settings, plan.budget, report)
 
 
 def simulator_of(task: str) -> Simulator:
-    """Ours where there is one, else Gymnasium's environment behind our adapter."""
+    """Return our simulator of a task, or Gymnasium's environment behind our adapter."""
     if task != "lunar-lander":
         return find_task(task).problem.simulator
-    adapter = import_module("aggrevated.simulators.gymnasium")  # which needs a newer Gymnasium than `imitation`
+    adapter = import_module("aggrevated.simulators.gymnasium")  # needs a newer Gymnasium than `imitation`
     simulator: Simulator = adapter.GymnasiumSimulator(LUNAR_LANDER, 1000)
     return simulator
 
 
 def environment_of(task: str) -> str:
-    """Gymnasium's name for the task."""
+    """Return Gymnasium's name of the task."""
     return LUNAR_LANDER if task == "lunar-lander" else find_task(task).expert_recipe.environment
 
 
 def curve(task: str, seed: int, plan: Plan) -> JsonDict:
-    """The points of one seed, printed as they come."""
+    """Return the points of one seed, and print them as they come."""
     simulator = simulator_of(task)
     lots = np.array_split(derive_seeds(TEST_SEED, SeedPurpose.TEST, 0, plan.episodes), plan.lots)
     steps: list[int] = []
@@ -157,7 +157,7 @@ def curve(task: str, seed: int, plan: Plan) -> JsonDict:
 
 
 def about(peer: str, task: str, plan: Plan, count: int) -> JsonDict:
-    """What the curves of a file are of."""
+    """Return the metadata of a file of curves."""
     versions = {name: found for name in PACKAGES if (found := interleave.installed(name))}
     return {
         "peer": peer,
@@ -174,7 +174,7 @@ def about(peer: str, task: str, plan: Plan, count: int) -> JsonDict:
 
 
 def finished(path: Path, facts: JsonDict) -> JsonDict:
-    """The curves in the file, by seed; they must have been made in the same way."""
+    """Return the curves in the file by seed; its metadata must equal `facts`."""
     if not path.exists():
         return {}
     record = read_json(path)
@@ -188,8 +188,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", required=True, choices=sorted({peer for peer, _ in PLANS}))
     parser.add_argument("--task", required=True, choices=sorted({task for _, task in PLANS}))
-    parser.add_argument("--seeds", type=int, default=10, help="how many (default: %(default)s)")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="of PEER-TASK.json (default: docs/results/peers)")
+    parser.add_argument("--seeds", type=int, default=10, help="number of seeds (default: %(default)s)")
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, help="folder of PEER-TASK.json (default: docs/results/peers)"
+    )
     options = parser.parse_args()
     if (options.peer, options.task) not in PLANS:
         parser.error(f"nothing is planned for {options.peer} on {options.task}")

@@ -27,7 +27,7 @@ from steered import recurrent_balancing, recurrent_swinging
 
 @dataclass(frozen=True)
 class Task:
-    """A simulator, the same in Gymnasium, and a policy that does well in it."""
+    """A simulator, its Gymnasium environment, and a good policy for it."""
 
     simulator: Simulator
     make: Callable[[], gymnasium.Env]
@@ -39,31 +39,31 @@ def cartpole() -> gymnasium.Env:
 
 
 def acrobot_positions() -> gymnasium.Env:
-    """Acrobot without its velocities, cut at the paper's horizon."""
+    """Acrobot without its velocities, with the paper's horizon."""
     whole = gymnasium.make("Acrobot-v1", max_episode_steps=200, disable_env_checker=True)
     return TransformObservation(whole, lambda seen: seen[:4], make_partial_acrobot(200).observation_space)
 
 
 def peer_parts(task: Task, policy: RecurrentPolicy) -> tuple[DummyVecEnv, RecurrentPPO]:
-    """A DummyVecEnv of 50 lanes, and a RecurrentPPO agent with our policy: LSTM, linear read-out, and all weights."""
-    lanes = DummyVecEnv([task.make] * K)
+    """Return a DummyVecEnv of 50 environments and a RecurrentPPO agent with the weights of our policy."""
+    environments = DummyVecEnv([task.make] * K)
     layout = {"lstm_hidden_size": policy.recurrent.hidden_size, "net_arch": []}
-    model = RecurrentPPO("MlpLstmPolicy", lanes, policy_kwargs=layout, device="cpu")
+    model = RecurrentPPO("MlpLstmPolicy", environments, policy_kwargs=layout, device="cpu")
     model.policy.lstm_actor.load_state_dict(policy.recurrent.state_dict())
     model.policy.action_net.load_state_dict(policy.readout.state_dict())
-    observation = torch.from_numpy(lanes.reset())
+    observation = torch.from_numpy(environments.reset())
     memory = (torch.zeros(1, K, policy.recurrent.hidden_size),) * 2
     expected = policy(observation[:, None], torch.ones(K, 1)).logits[:, 0]
     found, _ = model.policy.get_distribution(observation, memory, torch.ones(K))
     assert isinstance(found.distribution, Categorical)
     torch.testing.assert_close(found.distribution.logits, expected)
-    return lanes, model
+    return environments, model
 
 
 def recurrent_ppo(task: Task, policy: RecurrentPolicy) -> Work:
-    """DummyVecEnv and `predict`. An ended episode is followed by another at once, so all 50 lanes are always live."""
-    lanes, model = peer_parts(task, policy)
-    observation = lanes.reset()
+    """DummyVecEnv and `predict`; ended episodes restart at once, so all 50 environments are always live."""
+    environments, model = peer_parts(task, policy)
+    observation = environments.reset()
     memory = None
     done = np.ones(K, bool)
 
@@ -71,25 +71,25 @@ def recurrent_ppo(task: Task, policy: RecurrentPolicy) -> Work:
         nonlocal observation, memory, done
         for _ in range(VECTOR_STEPS):
             action, memory = model.predict(observation, memory, done, deterministic=False)
-            observation, _, done, _ = lanes.step(action)
+            observation, _, done, _ = environments.step(action)
         return VECTOR_STEPS * K
 
     return work
 
 
 def recurrent_ppo_episodes(task: Task, policy: RecurrentPolicy) -> Work:
-    """The same, for our product: 50 whole episodes. A lane that has ended goes on, but what it does is of no use."""
-    lanes, model = peer_parts(task, policy)
+    """DummyVecEnv and `predict` for our product, 50 whole episodes; steps after the end of an episode do not count."""
+    environments, model = peer_parts(task, policy)
 
     def work() -> int:
-        observation = lanes.reset()
+        observation = environments.reset()
         memory = None
         done = np.ones(K, bool)
         live = np.ones(K, bool)
         steps = 0
         while live.any():
             action, memory = model.predict(observation, memory, done, deterministic=False)
-            observation, _, done, _ = lanes.step(action)
+            observation, _, done, _ = environments.step(action)
             steps += int(live.sum())
             live &= ~done
         return steps
@@ -98,7 +98,7 @@ def recurrent_ppo_episodes(task: Task, policy: RecurrentPolicy) -> Work:
 
 
 def mean_return(task: Task, policy: RecurrentPolicy, episodes: int = 400) -> float:
-    """What the policy reaches in our simulator."""
+    """Return the mean return of the policy in our simulator."""
     trajectories = roll_in(
         task.simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.TEST, 0, episodes)
     )

@@ -1,7 +1,7 @@
-"""The natural-gradient direction of recurrent policies, time beside memory: 32 units, K = 50, T = 200, one thread.
+"""Time and memory of the natural-gradient direction of recurrent policies: 32 units, K = 50, T = 200, one thread.
 
-As in `natural_step.py`, 1 is the price of one plain gradient. Memory is by how much one direction raises the peak of a
-fresh process.
+As in `natural_step.py`, 1 is the price of one plain gradient. Memory is the increase of the peak of a fresh process by
+one direction.
 """
 
 import interleave
@@ -40,35 +40,35 @@ MEMORY = Path("/proc/self/status")  # Linux only
 
 Work = Callable[[], object]
 
-warnings.filterwarnings("ignore", "TF32 acceleration on top of oneDNN")  # torch says so whenever oneDNN is turned off
+warnings.filterwarnings("ignore", "TF32 acceleration on top of oneDNN")  # torch warns whenever oneDNN is disabled
 
 
 def loop_scores(policy: Policy, trajectories: Trajectories) -> Tensor:
-    """S_nᵀ [K, d] by one backward pass for each trajectory."""
+    """Return S_nᵀ [K, d] with one backward pass for each trajectory."""
     rows = [loop_row(policy, trajectories.take([k])) for k in range(trajectories.count)]
     return torch.stack(rows) / (trajectories.horizon * trajectories.count**0.5)
 
 
 def loop_row(policy: Policy, one: Trajectories) -> Tensor:
-    """∇ log ρ(τ) of one trajectory, [d]."""
+    """Return ∇ log ρ(τ) of one trajectory, [d]."""
     log_probability = compute_policy_distribution(policy, one).log_prob(torch.from_numpy(one.actions))
     own = torch.from_numpy(one.by_learner)
     return flat(torch.autograd.grad((log_probability * own).sum(), list(policy.parameters())))
 
 
 def loop(policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
-    """The same direction as ours, with the scores of the loop."""
+    """Return our direction from the scores of the loop."""
     return NaturalUpdate().compute_displacement(loop_scores(policy, trajectories).T, gradient)
 
 
 def without_onednn(policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
-    """TRPO's way through torch's plain cells, one time step after the other."""
+    """Return TRPO's direction with torch's plain cells, one time step after the other."""
     with torch.backends.mkldnn.flags(enabled=False):
         return hessian_vector(policy, trajectories, gradient)
 
 
 def contenders(cell: str, count: int = K, length: int = T) -> dict[str, Work]:
-    """All ways to a direction that torch can go, by name."""
+    """Return all contenders that torch supports, by name."""
     policy = RecurrentPolicy(INPUTS, CategoricalHead(ACTIONS), HIDDEN, cell, torch.Generator().manual_seed(0))
     trajectories, cost_to_go = example(policy, count, length, INPUTS)
     plain = partial(compute_loss_and_gradient, policy, all_actions_loss, trajectories, cost_to_go)
@@ -80,13 +80,13 @@ def contenders(cell: str, count: int = K, length: int = T) -> dict[str, Work]:
         "loop over trajectories": partial(loop, policy, trajectories, gradient),
         "Hessian-vector CG": partial(hessian_vector, policy, trajectories, gradient),
     }
-    if cell == "lstm":  # on a CPU torch's GRU is never oneDNN's
+    if cell == "lstm":  # on a CPU torch never uses oneDNN for GRUs
         found["Hessian-vector CG, oneDNN off"] = partial(without_onednn, policy, trajectories, gradient)
     return found
 
 
 def failure(work: Work) -> str | None:
-    """What torch says where it cannot differentiate a fused layer twice; nothing where it can."""
+    """Return torch's error where it cannot differentiate a fused layer twice, else None."""
     try:
         work()
     except (RuntimeError, NotImplementedError) as error:
@@ -95,7 +95,7 @@ def failure(work: Work) -> str | None:
 
 
 def check(possible: dict[str, Work]) -> None:
-    """Assert that our direction is the loop's, that oneDNN changes none, and that all go downhill."""
+    """Assert that our direction equals the loop's, that oneDNN changes none, and that all are descent directions."""
     gradient = possible["plain gradient"]()[1]
     for group in (("aggrevated", "loop over trajectories"), ("Hessian-vector CG", "Hessian-vector CG, oneDNN off")):
         directions = [possible[name]() for name in group if name in possible]
@@ -105,25 +105,25 @@ def check(possible: dict[str, Work]) -> None:
 
 
 def memory_of(cell: str, name: str) -> float:
-    """Megabytes by which one direction raises the peak of this process, which has done a tiny one before."""
-    contenders(cell, count=2, length=3)[name]()  # loads what is loaded at a first use
+    """Return the megabytes by which one direction raises the peak of this process, after a tiny warm-up."""
+    contenders(cell, count=2, length=3)[name]()  # loads what is needed at a first use
     work = contenders(cell)[name]
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what was freed is the system's again, so that none of it is used unseen
-    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    ctypes.CDLL(None).malloc_trim(0)  # return freed memory to the system, so that none of it hides later use
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = peak()
     work()
     return peak() - before
 
 
 def peak() -> float:
-    """The most memory that this process has had, in megabytes."""
+    """Return the peak memory of this process, in megabytes."""
     line = next(line for line in MEMORY.read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 
 
 def all_memory(names: list[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """`memory_of` each contender in a fresh process; nothing where the system does not tell."""
+    """Return `memory_of` each contender in a fresh process, or an empty dict where the system lacks it."""
     if not MEMORY.exists():
         return {}
     fresh = multiprocessing.get_context("spawn")

@@ -1,9 +1,9 @@
-"""The pages of docs/results that runs or theory make, again: `make results`, or one: `make results PAGE=hopper`.
+"""Remake the pages of docs/results that come from runs or theory: `make results`, or one: `make results PAGE=hopper`.
 
-Before each page it says what it may take; afterwards what it took, and whether its bits are those that were there. What
-was stopped goes on where it was. Pages of other benchmarks (untuned, strangers, speed, scale, text, reader, guides) are
-not among them: benchmarks/README.md has their commands. Options that it does not know, such as --engine, go to
-`aggrevated reproduce`. With --peers nothing is run: the pages of control get the rows of other libraries anew, from
+It prints the expected time before each page, and afterwards the time and whether the bits equal the previous ones.
+Interrupted pages resume. Pages of other benchmarks (untuned, strangers, speed, scale, text, reader, guides) are not
+among them: benchmarks/README.md has their commands. Unknown options, such as --engine, are passed to
+`aggrevated reproduce`. With --peers nothing is run: the pages of control get the rows of other libraries again, from
 the files of tuned_peers.py.
 """
 
@@ -30,10 +30,10 @@ ALL = 480
 
 @dataclass(frozen=True)
 class Page:
-    """What makes it, and how many minutes of two cores it may take."""
+    """Command of a page, and its expected minutes of two cores."""
 
     minutes: int
-    needs: str = ""  # data that no repository may hold, by the name of the option that says where it is
+    needs: str = ""  # option with the path of data that no repository may contain
 
 
 PAGES: Mapping[str, Page] = {
@@ -53,22 +53,22 @@ PAGES: Mapping[str, Page] = {
     "pays-keys": Page(15),
     "pays-packing": Page(10),
     "expert-strength": Page(15),
-    "where-it-pays": Page(1),  # from the pages of these
+    "where-it-pays": Page(1),  # from the other pages of this kind
     "real-ink": Page(30, needs="crohme"),
 }
 
 WITHOUT_RUNS = ("theory", "pays-tree", "where-it-pays")
-PARTS = {"theory": ("tree", "tree-noisy", "mdp", "lower-bound"), "where-it-pays": ()}  # whose numbers are elsewhere
+PARTS = {"theory": ("tree", "tree-noisy", "mdp", "lower-bound"), "where-it-pays": ()}  # numbers are elsewhere
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"of: {', '.join(PAGES)}; default: all")
-    parser.add_argument("--folder", type=Path, default=RESULTS, help="where pages go (default: docs/results)")
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "results", help="where runs go")
-    parser.add_argument("--crohme", type=Path, help="CROHME's InkML files, for real-ink, which is left out without it")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"pages: {', '.join(PAGES)}; default: all")
+    parser.add_argument("--folder", type=Path, default=RESULTS, help="folder of the pages (default: docs/results)")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "results", help="folder of the runs")
+    parser.add_argument("--crohme", type=Path, help="CROHME's InkML files, required for the page real-ink")
     parser.add_argument(
-        "--peers", action="store_true", help="only the rows of other libraries, in the pages of control"
+        "--peers", action="store_true", help="remake only the rows of other libraries, in the pages of control"
     )
     options, rest = parser.parse_known_args()
     if unknown := [name for name in options.pages if name not in PAGES]:
@@ -87,13 +87,13 @@ def main() -> None:
 
 
 def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> None:
-    """Make one page, and tell how it went."""
+    """Make one page and print the outcome."""
     print(f"{name}: may take {page.minutes} minutes of two cores", flush=True)
     before = bits_of(name, options.folder)
     began = time.perf_counter()
     elsewhere = made_elsewhere(name, options.folder)
     if code := subprocess.run(reproduce(name, page, options, rest), cwd=ROOT).returncode:
-        raise SystemExit(code if code > 0 else 128 - code)  # it has said why; the same command goes on where it was
+        raise SystemExit(code if code > 0 else 128 - code)  # it has printed the reason; the same command resumes
     took = (time.perf_counter() - began) / 60
     after = bits_of(name, options.folder)
     same = "the bits are those that were there"
@@ -103,14 +103,14 @@ def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]
 
 
 def with_peers(name: str, folder: Path) -> None:
-    """The page again with the rows of other libraries as they are by now, if it is one that has such rows."""
+    """Remake a page with the current rows of other libraries, if it has such rows."""
     if name in list_task_names() and find_task(name).protocol:
         write_with_peers(name, folder)
         print(f"{name}: bits {bits_of(name, folder)}")
 
 
 def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> list[str]:
-    """The command of a page."""
+    """Return the command of a page."""
     own = "table1" if name == "parsing-curves" else name
     words = [sys.executable, "-m", "aggrevated", "reproduce", name, "--report", str(options.folder)]
     if name not in WITHOUT_RUNS:
@@ -121,12 +121,12 @@ def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence
 
 
 def bits_of(name: str, folder: Path) -> str:
-    """The digest of a page's numbers; nothing where there are none."""
+    """Return the digest of a page's numbers, or "" if there are none."""
     return " ".join(str(facts.get("bits", ""))[:12] for facts in numbers_of(name, folder))
 
 
 def made_elsewhere(name: str, folder: Path) -> str:
-    """What has other bits here than where the page was made, in words; "" if nothing has."""
+    """Return a sentence on what has other bits here than where the page was made; "" if nothing has."""
     found = [facts.get("machine", {}).get("numerics") for facts in numbers_of(name, folder)]
     return next(
         (
@@ -139,7 +139,7 @@ def made_elsewhere(name: str, folder: Path) -> str:
 
 
 def numbers_of(name: str, folder: Path) -> list[JsonDict]:
-    """What a page's JSON holds, or those of its parts."""
+    """Return the JSON of a page, or of its parts."""
     paths = [folder / f"{file}.json" for file in PARTS.get(name, (name,))]
     return [read_json(path) for path in paths if path.is_file()]
 

@@ -36,7 +36,7 @@ Act = Callable[[np.ndarray], np.ndarray]  # from observations to actions
 
 @dataclass(frozen=True)
 class Task:
-    """A simulator, the same in Gymnasium and numba, and a policy that does well in it."""
+    """A simulator, its versions in Gymnasium and numba, and a good policy for it."""
 
     simulator: Simulator
     gymnasium_id: str
@@ -44,13 +44,13 @@ class Task:
     policy: FeedForwardPolicy
 
     def make(self) -> gymnasium.Env:
-        """Gymnasium's environment, cut at our horizon, without the wrapper that checks its answers."""
+        """Return Gymnasium's environment with our horizon, without the wrapper that checks its output."""
         horizon = self.simulator.horizon
         return gymnasium.make(self.gymnasium_id, max_episode_steps=horizon, disable_env_checker=True)
 
 
 def ours(task: Task, policy: FeedForwardPolicy) -> Work:
-    """`aggrevated.rollout.roll_in`, from θ to trajectories; the copy of the weights is in the time."""
+    """`aggrevated.rollout.roll_in`, from θ to trajectories, including the copy of the weights."""
     iteration = count()
 
     def work() -> int:
@@ -61,44 +61,44 @@ def ours(task: Task, policy: FeedForwardPolicy) -> Work:
 
 
 def stable_baselines_parts(task: Task, policy: FeedForwardPolicy) -> tuple[DummyVecEnv, PPO]:
-    """A DummyVecEnv of 50 lanes, and a PPO agent with our policy's weights."""
-    lanes = DummyVecEnv([task.make] * K)
+    """Return a DummyVecEnv of 50 environments and a PPO agent with our policy's weights."""
+    environments = DummyVecEnv([task.make] * K)
     layout = {"net_arch": [16], "activation_fn": torch.nn.ReLU}
-    model = PPO("MlpPolicy", lanes, policy_kwargs=layout, device="cpu")
+    model = PPO("MlpPolicy", environments, policy_kwargs=layout, device="cpu")
     model.policy.mlp_extractor.policy_net[0].load_state_dict(policy.network[0].state_dict())
     model.policy.action_net.load_state_dict(policy.network[2].state_dict())
-    observation = torch.from_numpy(lanes.reset())
+    observation = torch.from_numpy(environments.reset())
     expected = Categorical(logits=policy.network(observation)).logits
     torch.testing.assert_close(model.policy.get_distribution(observation).distribution.logits, expected)
-    return lanes, model
+    return environments, model
 
 
 def stable_baselines(task: Task, policy: FeedForwardPolicy) -> Work:
-    """DummyVecEnv and `predict`. An ended episode is followed by another at once, so all 50 lanes are always live."""
-    lanes, model = stable_baselines_parts(task, policy)
-    observation = lanes.reset()
+    """DummyVecEnv and `predict`; ended episodes restart at once, so all 50 environments are always live."""
+    environments, model = stable_baselines_parts(task, policy)
+    observation = environments.reset()
 
     def work() -> int:
         nonlocal observation
         for _ in range(VECTOR_STEPS):
             action, _ = model.predict(observation, deterministic=False)
-            observation, _, _, _ = lanes.step(action)
+            observation, _, _, _ = environments.step(action)
         return VECTOR_STEPS * K
 
     return work
 
 
 def stable_baselines_episodes(task: Task, policy: FeedForwardPolicy) -> Work:
-    """The same, for our product: 50 whole episodes. A lane that has ended goes on, but what it does is of no use."""
-    lanes, model = stable_baselines_parts(task, policy)
+    """DummyVecEnv and `predict` for our product, 50 whole episodes; steps after the end of an episode do not count."""
+    environments, model = stable_baselines_parts(task, policy)
 
     def work() -> int:
-        observation = lanes.reset()
+        observation = environments.reset()
         live = np.ones(K, bool)
         steps = 0
         while live.any():
             action, _ = model.predict(observation, deterministic=False)
-            observation, _, done, _ = lanes.step(action)
+            observation, _, done, _ = environments.step(action)
             steps += int(live.sum())
             live &= ~done
         return steps
@@ -117,17 +117,17 @@ def gymnasium_torch(task: Task, policy: FeedForwardPolicy) -> Work:
 
 
 def gymnasium_arrays(task: Task, policy: FeedForwardPolicy) -> Work | None:
-    """Gymnasium's own environment on arrays, where it has one, and the policy on NumPy."""
+    """Gymnasium's vectorized environment, where it has one, with the policy in NumPy."""
     if gymnasium.spec(task.gymnasium_id).vector_entry_point is None:
         return None
     kind = "vector_entry_point"
     horizon = task.simulator.horizon
-    lanes = gymnasium.make_vec(task.gymnasium_id, num_envs=K, vectorization_mode=kind, max_episode_steps=horizon)
-    return refilled(lanes, on_numpy(policy))
+    environments = gymnasium.make_vec(task.gymnasium_id, num_envs=K, vectorization_mode=kind, max_episode_steps=horizon)
+    return refilled(environments, on_numpy(policy))
 
 
 def env_pool(task: Task, policy: FeedForwardPolicy) -> Work | None:
-    """EnvPool's environments in C++ on one thread, where it is installed, and the policy on NumPy."""
+    """EnvPool's C++ environments on one thread, where it is installed, with the policy in NumPy."""
     if find_spec("envpool") is None:
         return None
     import envpool
@@ -135,12 +135,12 @@ def env_pool(task: Task, policy: FeedForwardPolicy) -> Work | None:
     act = on_numpy(policy)
     options = {"num_envs": K, "num_threads": 1, "seed": 0}
     with warnings.catch_warnings(action="ignore"):  # its spaces are in float64
-        lanes = envpool.make_gymnasium(task.gymnasium_id, max_episode_steps=task.simulator.horizon, **options)
-    return refilled(lanes, lambda observation: act(observation).astype(np.int32))
+        environments = envpool.make_gymnasium(task.gymnasium_id, max_episode_steps=task.simulator.horizon, **options)
+    return refilled(environments, lambda observation: act(observation).astype(np.int32))
 
 
 def on_numpy(policy: FeedForwardPolicy) -> Act:
-    """The policy as anybody would write it: two products, and the greatest of the logits with Gumbel noise."""
+    """The policy in plain NumPy: two products, and the greatest of the logits with Gumbel noise."""
     first = policy.network[0]
     last = policy.network[2]
     w1, b1, w2, b2 = (w.detach().numpy() for layer in (first, last) for w in (layer.weight.T, layer.bias))
@@ -153,9 +153,9 @@ def on_numpy(policy: FeedForwardPolicy) -> Act:
     return act
 
 
-def refilled(lanes: VectorEnv, act: Act) -> Work:
-    """An ended episode is followed by another; the steps in which a lane is only reset do not count."""
-    observation, _ = lanes.reset()
+def refilled(environments: VectorEnv, act: Act) -> Work:
+    """Restart ended episodes; reset-only steps do not count."""
+    observation, _ = environments.reset()
     ended = np.zeros(K, bool)
 
     def work() -> int:
@@ -163,7 +163,7 @@ def refilled(lanes: VectorEnv, act: Act) -> Work:
         steps = 0
         for _ in range(VECTOR_STEPS):
             steps += K - int(ended.sum())
-            observation, _, terminated, truncated, _ = lanes.step(act(observation))
+            observation, _, terminated, truncated, _ = environments.step(act(observation))
             ended = terminated | truncated
         return steps
 
@@ -171,7 +171,7 @@ def refilled(lanes: VectorEnv, act: Act) -> Work:
 
 
 def numba_fused(task: Task, policy: FeedForwardPolicy) -> Work:
-    """One compiled loop that does all of it."""
+    """One compiled loop over simulator, policy and sampling."""
     random = np.random.default_rng(0)
     weights = fused_weights(policy)
 
@@ -190,7 +190,7 @@ def fused_weights(policy: FeedForwardPolicy) -> list[np.ndarray]:
 
 
 def mean_return(task: Task, policy: FeedForwardPolicy, episodes: int = 400) -> float:
-    """What the policy reaches in our simulator; asserts that the fused loop does too, within 4 standard errors."""
+    """Return the mean return in our simulator; assert that the fused loop agrees within 4 standard errors."""
     trajectories = roll_in(
         task.simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.TEST, 0, episodes)
     )

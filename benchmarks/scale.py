@@ -1,4 +1,4 @@
-"""Work shared out: one hash whoever does it, workers that are killed, and what more of them are worth.
+"""Distributed work: one hash with every engine, killed workers, and the speed with more workers.
 
 python benchmarks/scale.py hashes     # every engine, block, thread count and cache, four tasks: one hash each
 python benchmarks/scale.py kills      # SIGKILLs of busy workers, of processes and of Ray, and of a node
@@ -35,7 +35,7 @@ RUNS = {
 
 
 def hash_of(task: str, engine: Engine) -> str:
-    """The hash of the weights, of all metrics but for the seconds, and of the result."""
+    """Return the hash of the weights, the result and all metrics except the seconds."""
     with tempfile.TemporaryDirectory() as folder:
         run = train(task, out=Path(folder) / "run", engine=engine, warn=lambda _: None, **RUNS[task])
         lines = [line.to_dict() | {"seconds": 0, "cpu_seconds": 0} for line in run.metrics()]
@@ -44,7 +44,7 @@ def hash_of(task: str, engine: Engine) -> str:
 
 
 def in_another(task: str, **environment: str) -> str:
-    """The same in a fresh process, in process, in that environment."""
+    """Return `hash_of` in process, in a fresh process with these environment variables."""
     command = [sys.executable, __file__, "one", task]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
     return done.stdout.split()[-1]
@@ -52,7 +52,7 @@ def in_another(task: str, **environment: str) -> str:
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[tuple[str, list[int]]]:
-    """(the address of a Ray cluster of nodes on this machine, the process of each node)."""
+    """Yield the address of a Ray cluster of nodes on this machine, and the process of each node."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -76,7 +76,7 @@ def cluster(nodes: int) -> Iterator[tuple[str, list[int]]]:
 
 
 def below(pid: int) -> list[int]:
-    """All processes below that one, the nearest first."""
+    """Return all descendants of a process, the nearest first."""
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
@@ -118,14 +118,14 @@ def hashes(options: argparse.Namespace) -> None:
 
 
 def kills(options: argparse.Namespace) -> None:
-    """Of each run one worker is killed at its job, at a moment drawn at random."""
+    """Kill one worker per run during its job, at a random moment."""
     for task in options.tasks:
         expected = hash_of(task, InProcessEngine())
         for name, make in {"processes": lambda: ProcessEngine(2), "ray": lambda: RayEngine(2)}.items():
             equal = 0
             began = time.monotonic()
             with make() as engine:
-                hash_of(task, engine)  # the workers are there
+                hash_of(task, engine)  # start the workers
                 pace = -time.monotonic()
                 hash_of(task, engine)
                 pace += time.monotonic()
@@ -152,7 +152,7 @@ def kills(options: argparse.Namespace) -> None:
 
 
 def workers_of(name: str) -> list[int]:
-    """The workers below this process."""
+    """Return the workers below this process."""
     found = below(os.getpid())
     if name == "ray":
         return [pid for pid in found if title(pid).startswith(b"ray::")]
@@ -160,7 +160,7 @@ def workers_of(name: str) -> list[int]:
 
 
 def kill_once(name: str, after: float, stop: threading.Event, count: list[int]) -> None:
-    """Kill a worker that is at a job then, or the first that is after it, if there is one before the run has ended."""
+    """Kill a worker that is at a job then or next, unless the run ends before."""
     time.sleep(after)
     candidates = workers_of(name)
     while not stop.is_set():
@@ -173,7 +173,7 @@ def kill_once(name: str, after: float, stop: threading.Event, count: list[int]) 
 
 
 def title(pid: int) -> bytes:
-    """What a process calls itself."""
+    """Return the title of a process."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""What more workers are worth: Hopper's iterations measured with 1, 2 and 4, and a model of 1,000 beside them."""
+"""Speed with more workers: Hopper's iterations measured with 1, 2 and 4, and a model up to 1,000."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ SETTINGS = {"update": "natural", "query_steps": 2, "validation_episodes": 40, "s
 
 @dataclass(frozen=True)
 class Measured:
-    """An iteration of Hopper, seconds but for what is said."""
+    """An iteration of Hopper, in seconds unless noted."""
 
     engine: str
     workers: int
@@ -44,41 +44,41 @@ class Measured:
 
 
 def learning(engine: Engine, k: int = K, **settings: object) -> Callable[[int], None]:
-    """What does so many more iterations."""
+    """Return a function that runs a number of further iterations."""
     setup = build_algorithm_inputs(resolve_config("hopper", trajectories=k, **SETTINGS | settings))
-    world = setup.problem.with_engine(engine)
+    problem = setup.problem.with_engine(engine)
     iterations = aggrevated(
-        setup.learner, world.simulator, world.expert, setup.oracle, setup.loss,
-        k=k, alpha=setup.alpha, validate=world.validate, engine=engine,
+        setup.learner, problem.simulator, problem.expert, setup.oracle, setup.loss,
+        k=k, alpha=setup.alpha, validate=problem.validate, engine=engine,
     )  # fmt: skip
     return lambda count: [None for _ in islice(iterations, count)].clear()
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of a process."""
+    """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def memory_of(pid: int) -> tuple[float, float]:
-    """(RSS, PSS) in MB."""
+    """Return (RSS, PSS) in MB."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines[1:]}
     return sizes["Rss"], sizes["Pss"]
 
 
 def workers_of(engine: Engine) -> list[int]:
-    """The processes that do its jobs."""
+    """Return the worker processes of an engine."""
     if isinstance(engine, ProcessEngine):
         return [worker.process.pid for worker in engine._team]
-    if isinstance(engine, RayEngine):  # by value, as a worker would import all that this file does
+    if isinstance(engine, RayEngine):  # by value, as a worker would import all that this file imports
         ask = "lambda shared, each: (__import__('time').sleep(0.05), __import__('os').getpid())[1]"
         return sorted(set(engine.map(eval(ask, {}), None, list(range(4 * engine.workers)))))
     return []
 
 
 def measure(name: str, engine: Engine, rounds: int) -> Measured:
-    """The median round of one iteration each, after two that start everything."""
+    """Return the median round of one iteration each, after two warm-up rounds."""
     go = learning(engine)
     go(2)
     pids = workers_of(engine)
@@ -98,7 +98,7 @@ def measure(name: str, engine: Engine, rounds: int) -> Measured:
 
 
 def driver_time(k: int, update: str, rounds: int) -> float:
-    """CPU of the driver in an iteration of K trajectories, without all that workers do."""
+    """Return the driver's CPU in an iteration of K trajectories, without the work of workers."""
     with ProcessEngine(1) as engine:
         go = learning(engine, k, update=update)
         go(2)
@@ -111,16 +111,16 @@ def driver_time(k: int, update: str, rounds: int) -> float:
 
 
 def bytes_of(k: int) -> dict[str, int]:
-    """What travels in an iteration: to every worker once, to every worker each time, and back from all."""
+    """Return the bytes of an iteration: to every worker once, to every worker each time, and back from all."""
     setup = build_algorithm_inputs(resolve_config("hopper", trajectories=k, **SETTINGS))
     place = CachedObject(WorkerContext(setup.problem.simulator, setup.problem.expert, setup.oracle))
     shared = place, setup.learner.policy.actor(), 0.0, 1, True
     parts = split_into_blocks(derive_seeds(0, SeedPurpose.ROLL_IN, 1, k), ProcessEngine(4))
     back = sum(len(serialize((True, collect_batch(shared, part)))[0]) for part in parts)
     with_states = sum(len(serialize((True, collect_batch((*shared[:4], False), part)))[0]) for part in parts)
-    data, kept = serialize((collect_batch, shared))
+    data, cached = serialize((collect_batch, shared))
     return {
-        "once": sum(map(len, kept.values())),
+        "once": sum(map(len, cached.values())),
         "each": len(data),
         "back": back,
         "back with states": with_states,
@@ -128,7 +128,7 @@ def bytes_of(k: int) -> dict[str, int]:
 
 
 def job_time(engine: Engine, jobs: int = 64) -> float:
-    """CPU of the driver for a job in which nothing is done."""
+    """Return the driver's CPU for an empty job."""
     nothing = eval("lambda shared, each: None", {})
     engine.map(nothing, None, list(range(jobs)))
     began = time.process_time()
@@ -138,27 +138,27 @@ def job_time(engine: Engine, jobs: int = 64) -> float:
 
 @dataclass(frozen=True)
 class Model:
-    """An iteration on W workers with `lanes` trajectories each: what they do at once, and what the driver does."""
+    """An iteration on W workers with k trajectories each: parallel work, and the driver's work."""
 
-    lane: float  # seconds of work for a trajectory, its questions and its share of validation
+    lane: float  # seconds of work for a trajectory, its queries and its share of validation
     fixed: float  # of the driver in each iteration
     each: float  # of the driver for each trajectory: joining, scores, loss
     job: float  # of the driver for each job; four for each worker, two of roll-in and two of validation
 
-    def seconds(self, workers: float, lanes: int) -> float:
-        return lanes * self.lane + self.fixed + workers * (lanes * self.each + 4 * self.job)
+    def seconds(self, workers: float, k: int) -> float:
+        return k * self.lane + self.fixed + workers * (k * self.each + 4 * self.job)
 
-    def efficiency(self, workers: float, lanes: int) -> float:
-        return lanes * self.lane / self.seconds(workers, lanes)
+    def efficiency(self, workers: float, k: int) -> float:
+        return k * self.lane / self.seconds(workers, k)
 
-    def ends(self, lanes: int, share: float = 0.8) -> float:
-        """How many workers are used to that share."""
-        spare = lanes * self.lane * (1 / share - 1) - self.fixed
-        return max(0.0, spare / (lanes * self.each + 4 * self.job))
+    def ends(self, k: int, share: float = 0.8) -> float:
+        """Return how many workers still have that efficiency."""
+        spare = k * self.lane * (1 / share - 1) - self.fixed
+        return max(0.0, spare / (k * self.each + 4 * self.job))
 
 
 def models(record: dict) -> dict[str, Model]:
-    """By engine and update, from what was measured."""
+    """Return the models by engine and update, from the measurements."""
     work = next(row["work"] for row in record["rows"] if row["engine"] == "processes" and row["workers"] == 2)
     found = {}
     for engine, job in record["job"].items():
@@ -171,22 +171,22 @@ def models(record: dict) -> dict[str, Model]:
 
 
 def derived(record: dict) -> dict:
-    """The record with what follows from it: efficiency by CPU, and the models."""
+    """Return the record with derived numbers: efficiency by CPU, and the models."""
     alone = next(row["driver"] for row in record["rows"] if row["engine"] == "in process")
     for row in record["rows"]:
         critical = row["workers"] * (row["driver"] + row["busiest"])
         row["efficiency"] = alone / critical if row["busiest"] else 1.0
-    told = {
+    by_name = {
         name: asdict(model)
-        | {"ends": {str(lanes): model.ends(lanes) for lanes in (1, 5, 50, 500)}}
+        | {"ends": {str(k): model.ends(k) for k in (1, 5, 50, 500)}}
         | {"of_1000": {"efficiency": model.efficiency(1000, 50), "seconds": model.seconds(1000, 50)}}
         for name, model in models(record).items()
     }
-    return record | {"models": told}
+    return record | {"models": by_name}
 
 
 def draw(record: dict, path: Path) -> None:
-    """The measured curve to 4 workers, and the model beside it."""
+    """Plot the measured curve to 4 workers, and the model next to it."""
     figure = Figure(figsize=(9.6, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     alone = next(row["wall"] for row in record["rows"] if row["engine"] == "in process")
@@ -254,7 +254,7 @@ def curve(options: argparse.Namespace) -> None:
     record = {"rows": [asdict(row) for row in rows], "driver": drivers, "bytes": travels, "job": job, "k": K}
     record = derived(json.loads(json.dumps(record)))
     for name, model in models(record).items():
-        ends = ", ".join(f"{lanes} lanes: {model.ends(lanes):.0f}" for lanes in (5, 50, 500))
+        ends = ", ".join(f"{k} trajectories: {model.ends(k):.0f}" for k in (5, 50, 500))
         print(f"{name}: {model}; 80 % ends at workers with {ends}; at 1,000: {model.efficiency(1000, 50):.2f}")
     if options.json:
         options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Start-up time: fresh processes, one after the other, each command once per round."""
+"""Start-up time: fresh processes in sequence, each command once per round."""
 
 import interleave
 
@@ -29,19 +29,19 @@ IN_IMPORTS_OF_TORCH = {"import aggrevated.algorithm": 1.15, "train, until the fi
 
 
 def seconds_of(command: Sequence[str]) -> float:
-    """How long the process ran."""
+    """Return how long the process ran."""
     began = perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     return perf_counter() - began
 
 
 def works(command: Sequence[str]) -> bool:
-    """Whether the command ends well; this first run also fills the file cache."""
+    """Return whether the command succeeds; this first run also fills the file cache."""
     return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 def imports_torch(command: Sequence[str]) -> bool:
-    """Whether a Python command imports torch on its way."""
+    """Return whether a Python command imports torch."""
     python, *rest = command
     done = subprocess.run([python, "-X", "importtime", *rest], check=True, capture_output=True, text=True)
     return any(line.rpartition("|")[2].strip() == "torch" for line in done.stderr.splitlines())

@@ -9,7 +9,7 @@ import numpy as np
 
 @cache
 def table(name, discount=0.999, **options):
-    """Q of rewards [S, A] by value iteration on Gymnasium's own transition table."""
+    """Return Q of rewards [S, A] by value iteration on Gymnasium's transition table."""
     moves = gymnasium.make(name, **options).unwrapped.P
     q = np.zeros((len(moves), len(moves[0])))
     for _ in range(1000):
@@ -24,33 +24,33 @@ def table(name, discount=0.999, **options):
 
 
 class Table:
-    """Knows what every action costs."""
+    """Expert with the cost of every action."""
 
     def __init__(self, name, **options):
         self.costs = -table(name, **options)
 
     def q(self, observation):
-        """Of one state."""
+        """Return the costs of all actions at one state."""
         return self.costs[observation]
 
 
 class Worth:
-    """Knows what a state costs, and what to do."""
+    """Expert with the cost of a state, and actions."""
 
     def __init__(self, name, **options):
         self.costs = -table(name, **options)
 
     def v(self, observation):
-        """Of one state."""
+        """Return the cost of one state."""
         return self.costs[observation].min()
 
     def act(self, observation):
-        """The cheapest."""
+        """Return the cheapest action."""
         return int(self.costs[observation].argmin())
 
 
 def planner(simulator):
-    """Looks three steps ahead by the simulator, on the way to the goal of a frozen lake."""
+    """Return an expert that looks three steps ahead with the simulator, towards the goal of a frozen lake."""
     away = np.array([abs(3 - s // 4) + abs(3 - s % 4) for s in range(16)])
 
     def best(states, depth):
@@ -74,30 +74,30 @@ def planner(simulator):
 
 
 def basic(observation):
-    """The simplest strategy at Blackjack."""
+    """Return the action of the simplest Blackjack strategy."""
     mine, dealer, ace = (int(np.asarray(part)) for part in observation)
     return int(mine < 18 if ace else mine < (12 if 4 <= dealer <= 6 else 17))
 
 
 def push(observation):
-    """Mountain car: with its velocity."""
+    """Return the mountain car's push in the direction of its velocity."""
     return 0 if observation[1] < 0 else 2
 
 
 def pump(observation):
-    """The same as a force."""
+    """Return the continuous mountain car's force in the direction of its velocity."""
     return np.array([1.0 if observation[1] >= 0 else -1.0], np.float32)
 
 
 def land(observation):
-    """Gymnasium's own controller of the lander."""
+    """Return the action of Gymnasium's controller of the lander."""
     from gymnasium.envs.box2d import lunar_lander
 
     return lunar_lander.heuristic(lander(False), observation)
 
 
 def land_smoothly(observation):
-    """The same for continuous engines."""
+    """Return the action of Gymnasium's controller for continuous engines."""
     from gymnasium.envs.box2d import lunar_lander
 
     return lunar_lander.heuristic(lander(True), observation)
@@ -105,14 +105,14 @@ def land_smoothly(observation):
 
 @cache
 def lander(continuous):
-    """Of which the controller only asks whether it is continuous."""
+    """Return a stand-in lander: the controller only reads whether it is continuous."""
     from gymnasium.envs.box2d.lunar_lander import LunarLander
 
     return LunarLander(continuous=continuous)
 
 
 def swim(observation):
-    """Each joint follows the one before it, a quarter of a turn later."""
+    """Return torques with which each joint follows the previous one, a quarter of a turn later."""
     first = observation[1]
     second = observation[2]
     spin1 = observation[6]
@@ -140,7 +140,7 @@ MODELS = {  # name: (class, environment, options of the environment, steps, sett
 
 
 def train_model(name, folder):
-    """Train one of the models, and keep it as a zip."""
+    """Train one of the models and save it as a zip."""
     import stable_baselines3
     import torch
 
@@ -160,7 +160,7 @@ def train_model(name, folder):
 
 
 def recorded(name, act, episodes=40):
-    """Demonstrations of a function: (observations, actions) of some episodes."""
+    """Return demonstrations of a function: (observations, actions) of some episodes."""
     env = gymnasium.make(name)
     found = []
     for seed in range(episodes):

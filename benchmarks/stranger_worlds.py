@@ -1,6 +1,6 @@
-"""Environments and experts as strangers write them, for strangers.py: none of them knows of this library.
+"""Environments and experts as users write them, for strangers.py, without knowledge of this library.
 
-Each has something that an adapter may stumble over, which its docstring names.
+Each has a difficulty for an adapter, which its docstring names.
 """
 
 import random
@@ -37,13 +37,13 @@ class Warehouse(gymnasium.Env):
 
 
 def fetch(observation):
-    """A step towards the parcel, or home."""
+    """Step towards the parcel, or home."""
     goal = np.zeros(2, int) if observation["carries"][0] else np.asarray(observation["parcel"])
     return np.sign(goal - observation["robot"])
 
 
 class Nim(gymnasium.Env):
-    """Take 1 to 3 of the stones; who takes the last one wins. Tuple observations, action masks, short episodes."""
+    """Take 1 to 3 of the stones; the last one wins. Tuple observations, action masks, short episodes."""
 
     observation_space = Tuple((Discrete(22), Box(0.0, 1.0, (1,), np.float32)))
     action_space = Discrete(3, start=1)
@@ -72,7 +72,7 @@ class Nim(gymnasium.Env):
 
 
 class NimPlayer:
-    """Leaves a multiple of 4, where it can."""
+    """Expert that leaves a multiple of 4 where possible."""
 
     def act(self, observation):
         stones = int(np.asarray(observation[0]))
@@ -109,7 +109,7 @@ class Spot(gymnasium.Env):
 
 
 def steer(picture):
-    """Reads the picture: the cross is white, what is grey is the square."""
+    """Read the picture: the cross is white, the square grey."""
     white = np.argwhere(picture == 255)
     grey = np.argwhere(picture == 120)
     if not len(grey):
@@ -121,7 +121,7 @@ def steer(picture):
 
 
 class Treasury(gymnasium.Env):
-    """Keep reserves of a million near a target by buying and selling. Huge and tiny scales, Python lists returned."""
+    """Keep reserves of a million near a target by buying and selling. Huge and tiny scales, and Python lists."""
 
     observation_space = Box(-np.inf, np.inf, (3,), np.float64)
     action_space = Discrete(3)
@@ -142,7 +142,7 @@ class Treasury(gymnasium.Env):
 
 
 class Banker:
-    """What each action costs: only the next step, which is greedy and good."""
+    """Expert with the cost of the next step of each action, which is greedy and good."""
 
     def q(self, observations):
         after = observations[:, :1] + 1e5 * np.array([-1.0, 0.0, 1.0])
@@ -150,14 +150,14 @@ class Banker:
 
 
 class Machines(gymnasium.Env):
-    """Repair the machine that is worn most. A generator of its own, hidden counters, rewards by chance, no limit."""
+    """Repair the most worn machine. Another generator, hidden counters, random rewards, no time limit."""
 
     observation_space = MultiDiscrete([6, 6, 6])
     action_space = Discrete(4)
 
     def reset(self, *, seed=None, options=None):
-        self.luck = random.Random(seed)
-        self.wear = [self.luck.randrange(3) for _ in range(3)]
+        self.rng = random.Random(seed)
+        self.wear = [self.rng.randrange(3) for _ in range(3)]
         self.hidden = 0
         return np.array(self.wear), {}
 
@@ -165,9 +165,9 @@ class Machines(gymnasium.Env):
         self.hidden += 1
         reward = 0.0
         for i in range(3):
-            if self.luck.random() < 0.25 + 0.1 * (self.hidden % 7 == 0):
+            if self.rng.random() < 0.25 + 0.1 * (self.hidden % 7 == 0):
                 self.wear[i] = min(self.wear[i] + 1, 5)
-            reward += 1.0 if self.luck.random() < 1 - self.wear[i] / 5 else 0.0
+            reward += 1.0 if self.rng.random() < 1 - self.wear[i] / 5 else 0.0
         if action < 3:
             self.wear[action] = 0
             reward = reward - 0.5
@@ -175,13 +175,13 @@ class Machines(gymnasium.Env):
 
 
 def repair(observation):
-    """The worst, if it is bad enough."""
+    """Repair the worst machine, if it is bad enough."""
     worst = int(np.argmax(observation))
     return worst if observation[worst] >= 2 else 3
 
 
 class Lift(gymnasium.Env):
-    """To the floor that calls. Integer observations; a reset that knows no seeds."""
+    """Go to the floor that calls. Integer observations; a reset without seeds."""
 
     observation_space = Box(0, 9, (2,), np.int32)
     action_space = Discrete(3)
@@ -202,12 +202,12 @@ class Lift(gymnasium.Env):
 
 
 def towards(observation):
-    """Up, down, or wait."""
+    """Go up, down, or wait."""
     return int(np.sign(observation[1] - observation[0])) + 1
 
 
 class Thermostat(gymnasium.Env):
-    """Two heaters for two rooms. Vectors as actions of a shape [1, 2] and with bounds that are not symmetric."""
+    """Two heaters for two rooms. Actions of shape [1, 2] with asymmetric bounds."""
 
     observation_space = Box(-50.0, 50.0, (2, 2), np.float32)
     action_space = Box(np.array([[0.0, -1.0]], np.float32), np.array([[10.0, 3.0]], np.float32))
@@ -229,7 +229,7 @@ class Thermostat(gymnasium.Env):
 
 
 class Heating(torch.nn.Module):
-    """A network that does what is needed: the next temperatures are linear in what is seen."""
+    """Network with the required heating: the next temperatures are linear in the observation."""
 
     def __init__(self):
         super().__init__()
@@ -244,7 +244,7 @@ class Heating(torch.nn.Module):
 
 
 class Blind(gymnasium.ObservationWrapper):
-    """CartPole without velocities: a learner has to make them of the last frames."""
+    """CartPole without velocities, which a learner must compute from the last frames."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -255,20 +255,20 @@ class Blind(gymnasium.ObservationWrapper):
 
 
 def stacked():
-    """Four frames of it. Wrappers that keep state."""
+    """Return CartPole with four stacked frames. Wrappers with state."""
     env = Blind(gymnasium.make("CartPole-v1", max_episode_steps=200))
     return gymnasium.wrappers.FrameStackObservation(gymnasium.wrappers.TimeAwareObservation(env), 4)
 
 
 def balance(observation):
-    """By differences of the last two frames."""
+    """Balance by differences of the last two frames."""
     (x0, a0) = observation[-2, :2]
     (x, a) = observation[-1, :2]
     return int(a + 0.1 * x + 10 * (a - a0) + 5 * (x - x0) > 0)
 
 
 class Tracker(gymnasium.Env):
-    """Follow a target with a vector of three. No time limit, and float64 actions without bounds."""
+    """Follow a target with a vector of three. No time limit, and unbounded float64 actions."""
 
     observation_space = Box(-np.inf, np.inf, (6,))
     action_space = Box(-np.inf, np.inf, (3,), np.float64)
@@ -287,7 +287,7 @@ class Tracker(gymnasium.Env):
         return np.concatenate([self.place, self.target]).astype(np.float32)
 
 
-# What cannot be learned in, or from, as it is.
+# Environments that must be refused.
 
 
 class Unseeded(gymnasium.Env):
@@ -304,7 +304,7 @@ class Unseeded(gymnasium.Env):
 
 
 class Old(Unseeded):
-    """Steps give four things, as in Gym of long ago."""
+    """Steps return four values, as in old Gym."""
 
     def reset(self, *, seed=None, options=None):
         return np.zeros(1, np.float32), {}
@@ -314,19 +314,19 @@ class Old(Unseeded):
 
 
 class Worded(Old):
-    """Shows text."""
+    """Observations are text."""
 
     observation_space = Text(10)
 
 
 class Composed(Old):
-    """Takes a choice and a vector at once."""
+    """Actions are a choice and a vector at once."""
 
     action_space = Dict({"gear": Discrete(3), "throttle": Box(0.0, 1.0, (1,))})
 
 
 class NotANumber(Unseeded):
-    """Shows NaN."""
+    """Observations are NaN."""
 
     def reset(self, *, seed=None, options=None):
         return np.zeros(1, np.float32), {}
@@ -342,7 +342,7 @@ class Many(Old):
 
 
 class Crashing(Unseeded):
-    """A mistake of the programmer's."""
+    """A programming error."""
 
     def reset(self, *, seed=None, options=None):
         self.t = 0
@@ -354,12 +354,12 @@ class Crashing(Unseeded):
 
 
 class Learning(gymnasium.wrappers.NormalizeObservation):
-    """Statistics that are carried from episode to episode."""
+    """Statistics persist from episode to episode."""
 
     def __init__(self):
         super().__init__(gymnasium.make("CartPole-v1"))
 
 
 def first(observation):
-    """Always the first action."""
+    """Return the first action."""
     return 0

@@ -1,12 +1,12 @@
-"""Environments and experts that the library does not know: whether they work, and how well default settings do.
+"""Environments and experts that are unknown to the library: whether they work, and the results at default settings.
 
     python benchmarks/strangers.py experts           # trains the models of Stable-Baselines3, some minutes
-    python benchmarks/strangers.py try               # everything for two iterations, and what is to be refused
+    python benchmarks/strangers.py try               # all cases for two iterations, then the cases to refuse
     python benchmarks/strangers.py run [--only "Taxi-v4;nim"] [--methods "aggrevated;dagger"] [--seeds 2]
     python benchmarks/strangers.py report
 
-`run` makes the runs that are missing, one at a time, each a JSON file in the folder of runs; `report` reads them and
-writes docs/results/strangers.{json,md,png}.
+`run` makes the missing runs one at a time, each a JSON file in the folder of runs; `report` reads them and writes
+docs/results/strangers.{json,md,png}.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import stranger_worlds as worlds
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 RUNS = Path("runs") / "strangers"
 TESTED = 400  # fresh episodes
-ITERATIONS = 30  # the default is 100: what both methods have reached early is what is compared
+ITERATIONS = 30  # the default is 100: the comparison is of the early results
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class Case:
 
 
 def model(name):
-    """The zip of a model, as a path."""
+    """Return the path of a model's zip."""
     return lambda: str(RUNS / "experts" / f"{name}.zip")
 
 
 def options(**given):
-    """What an environment is made with."""
+    """Return options of an environment."""
     return {"environment_options": json.dumps(given)}
 
 
 def thing(given):
-    """The expert as it is."""
+    """Return the expert unchanged."""
     return lambda: given
 
 
@@ -89,7 +89,7 @@ CASES = {
 
 
 def wrong_expert(expert, environment="CartPole-v1", **settings):
-    """An expert that cannot teach there."""
+    """Return a case with an expert that cannot teach in the environment."""
     return environment, thing(expert), settings
 
 
@@ -123,7 +123,7 @@ REFUSED = {
 
 
 def trained(case, method, seed, folder, **settings):
-    """One run of a case."""
+    """Train one run of a case."""
     from aggrevated import train
 
     given = dict(case.settings) | settings
@@ -134,7 +134,7 @@ def trained(case, method, seed, folder, **settings):
 
 
 def try_all(only):
-    """Everything for two iterations, then what is to be refused: one line each."""
+    """Run all cases for two iterations, then the cases to refuse, with one line each."""
     from aggrevated.core.errors import AggrevatedError
 
     small = {"iterations": 2, "validation_episodes": 4, "test_episodes": 8}
@@ -148,29 +148,29 @@ def try_all(only):
         try:
             with_method = "aggrevated" if method == "refused" else method
             result = trained(case, with_method, 0, scratch / "run", **small).result().more
-            said = f"works: {result['test_return']:.2f} beside the expert's {result['expert_return']:.2f}"
+            outcome = f"works: {result['test_return']:.2f} against the expert's {result['expert_return']:.2f}"
         except AggrevatedError as error:
-            said = f"{type(error).__name__}: {error}"
+            outcome = f"{type(error).__name__}: {error}"
         except Exception:
-            said = f"BROKEN: {traceback.format_exc()}"
+            outcome = f"BROKEN: {traceback.format_exc()}"
         finally:
             rmtree(scratch, ignore_errors=True)
-        print(f"{name}; {method}; {time.monotonic() - began:.1f} s; {said}", flush=True)
+        print(f"{name}; {method}; {time.monotonic() - began:.1f} s; {outcome}", flush=True)
 
 
 def measured(name, method, seed):
-    """One run, and what there is to know of it."""
+    """Make one run and return its facts."""
     case = CASES[name]
     scratch = Path(mkdtemp())
     began = time.monotonic()
     try:
         run = trained(case, method, seed, scratch / "run", iterations=ITERATIONS, test_episodes=TESTED)
         lines = [line.to_dict() for line in run.metrics()]
-        kept = ("n", "simulator_steps", "oracle_queries", "current_return", "best_return")
+        keys = ("n", "simulator_steps", "oracle_queries", "current_return", "best_return")
         config = run.config
         return {
             "result": {k: v for k, v in run.result().to_dict().items() if k != "run_folder"},
-            "points": [[line.get(key) for key in kept] for line in lines],
+            "points": [[line.get(key) for key in keys] for line in lines],
             "oracle": config.oracle.name,
             "policy": config.policy.name,
             "seconds": time.monotonic() - began,
@@ -180,7 +180,7 @@ def measured(name, method, seed):
 
 
 def run_missing(only, methods, seeds):
-    """Make the runs that are missing."""
+    """Make the missing runs."""
     RUNS.mkdir(parents=True, exist_ok=True)
     for seed in range(seeds):
         for name in only:
@@ -191,28 +191,28 @@ def run_missing(only, methods, seeds):
                 facts = measured(name, method, seed)
                 path.write_text(json.dumps(facts))
                 result = facts["result"]
-                shown = f"{result['test_return']:.3f} beside {result['expert_return']:.3f}"
-                print(f"{name}, {method}, seed {seed}: {shown}, {facts['seconds']:.0f} s", flush=True)
+                returns = f"{result['test_return']:.3f} against {result['expert_return']:.3f}"
+                print(f"{name}, {method}, seed {seed}: {returns}, {facts['seconds']:.0f} s", flush=True)
 
 
 def main():
-    """As the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("experts", "try", "run", "report"))
-    parser.add_argument("--only", default="", help="cases, with semicolons between; all if none is named")
+    parser.add_argument("--only", default="", help="cases, separated by semicolons (default: all)")
     parser.add_argument("--methods", default="aggrevated;dagger")
     parser.add_argument("--seeds", type=int, default=2)
-    asked = parser.parse_args()
-    only, methods = ([part for part in text.split(";") if part] for text in (asked.only, asked.methods))
-    if asked.what == "experts":
+    options = parser.parse_args()
+    only, methods = ([part for part in text.split(";") if part] for text in (options.only, options.methods))
+    if options.what == "experts":
         for name in experts.MODELS:
             began = time.monotonic()
             path = experts.train_model(name, RUNS / "experts")
             print(f"{path}: {time.monotonic() - began:.0f} s", flush=True)
-    elif asked.what == "try":
+    elif options.what == "try":
         try_all(only)
-    elif asked.what == "run":
-        run_missing(only or [*CASES], methods, asked.seeds)
+    elif options.what == "run":
+        run_missing(only or [*CASES], methods, options.seeds)
     else:
         from strangers_report import report
 

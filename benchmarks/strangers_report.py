@@ -15,7 +15,7 @@ def report(cases, folder, results):
 
 
 def row_of(name, case, folder):
-    """What the runs of one case came to; None where there are none."""
+    """Return the results of one case, or None without runs."""
     runs = {m: [json.loads(path.read_text()) for path in sorted(folder.glob(f"{name}; {m}; ?.json"))] for m in METHODS}
     if not all(runs.values()):
         return None
@@ -42,9 +42,9 @@ def row_of(name, case, folder):
 
 
 def page(rows, cases):
-    """In words, and as a table."""
-    kept = sum(row["not_below_expert"] for row in rows)
-    beside = sum(row["not_below_dagger"] for row in rows)
+    """Return the page: a summary and a table."""
+    n_expert = sum(row["not_below_expert"] for row in rows)
+    n_dagger = sum(row["not_below_dagger"] for row in rows)
     lines = [
         "# Environments and experts that the library does not know",
         "",
@@ -53,7 +53,7 @@ def page(rows, cases):
         "are those of the chosen policy on 400 fresh episodes, means over seeds; ± "
         "is the standard error over episodes. *Not below* allows 5 % of the expert's return, and two standard errors.",
         "",
-        f"Not below the expert: {kept} of {len(rows)}. Not below DAgger: {beside} of {len(rows)}.",
+        f"Not below the expert: {n_expert} of {len(rows)}. Not below DAgger: {n_dagger} of {len(rows)}.",
         "",
         "![Returns beside those of the expert](strangers.png)",
         "",
@@ -65,16 +65,16 @@ def page(rows, cases):
         ours, theirs = (f"{row[m]['return']:.4g} ± {row[m]['standard_error']:.2g}" for m in METHODS)
         steps = " and ".join(f"{mean(row[m]['steps']):,.0f}" for m in METHODS)
         names = [name for name in ("expert", "dagger") if row[f"not_below_{name}"]]
-        said = " and ".join({"expert": "the expert", "dagger": "DAgger"}[name] for name in names) or "—"
+        passed = " and ".join({"expert": "the expert", "dagger": "DAgger"}[name] for name in names) or "—"
         lines.append(
             f"| {row['name']} | {row['expert_kind']} | {row['oracle']} | {steps} | {row['seeds']} "
-            f"| {row['expert']:.4g} | {ours} | {theirs} | {said} |"
+            f"| {row['expert']:.4g} | {ours} | {theirs} | {passed} |"
         )
     return "\n".join(lines) + "\n"
 
 
 def draw(rows, path):
-    """How far each is from the expert, in parts of the expert's return."""
+    """Plot the distance of each case from the expert, relative to the expert's return."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -86,9 +86,9 @@ def draw(rows, path):
         x = [(row[method]["return"] - row["expert"]) / u for row, u in zip(rows, unit, strict=True)]
         y = [-k - 0.18 * (2 * i - 1) for k in range(len(rows))]
         error = [2 * row[method]["standard_error"] / u for row, u in zip(rows, unit, strict=True)]
-        shown = [max(min(one, 1.0), -1.0) for one in x]
+        clipped = [max(min(one, 1.0), -1.0) for one in x]
         label = {"aggrevated": "AggreVaTeD", "dagger": "DAgger"}[method]
-        axes.errorbar(shown, y, xerr=error, fmt="o", ms=4, lw=1, color=colour, label=label)
+        axes.errorbar(clipped, y, xerr=error, fmt="o", ms=4, lw=1, color=colour, label=label)
     axes.axvline(0, color="black", lw=0.8)
     axes.axvline(-0.05, color="grey", lw=0.8, ls=":")
     axes.set_yticks([-k for k in range(len(rows))], [row["name"] for row in rows], fontsize=7)

@@ -1,8 +1,8 @@
-"""How many environment steps tuned peers need to reach our experts, and 1.05 times what these earn.
+"""Environment steps that tuned peers need to reach our experts, and 1.05 times the expert's return.
 
-A peer has the same few settings to choose from on two seeds of their own; the one that reaches the expert first, by the
-median, is run on the seeds 0 and up: `python benchmarks/tuned_peers.py --peer ppo --task cartpole`. A run ends when it
-is there, or with its budget. What is finished is not run again.
+A peer chooses from the same few settings on two tuning seeds. The one that reaches the expert first, by the median, is
+run on the seeds 0 and up: `python benchmarks/tuned_peers.py --peer ppo --task cartpole`. A run ends at the goal or with
+its budget. Finished runs are not repeated.
 """
 
 import interleave
@@ -47,27 +47,27 @@ Settings = Mapping[str, Any]
 
 
 class Enough(Exception):
-    """The peer is where it should be, or has used its budget."""
+    """The peer has reached the goal or used its budget."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """A peer on a task: what it may choose from, and how far it may go."""
+    """A peer on a task: its grid of settings and its limits."""
 
     train: Callable[[str, int, Settings, "Contest", peers.Report], None]
-    grid: Mapping[str, Settings]  # by name; what the peer comes with is the first
+    grid: Mapping[str, Settings]  # by name; the peer's defaults are the first
     budget: int  # of environment steps
-    every: int = 1  # so many steps there is a point, and later whenever a tenth more were taken
+    every: int = 1  # steps between points; later a tenth of the steps so far
     episodes: int = 100  # of each point
     seeds: int = 5
     tuning_budget: int | None = None  # of each tuning run; None: the same
 
 
-# ---- what the peers do
+# ---- training of peers
 
 
 def when_due(contest: Contest, report: peers.Report) -> Callable[[int, Callable[[], peers.Choose]], None]:
-    """Reports only when it is time for another point."""
+    """Return a function that reports only when the next point is due."""
     due = 0.0
 
     def point(taken: int, mode: Callable[[], peers.Choose]) -> None:
@@ -80,7 +80,7 @@ def when_due(contest: Contest, report: peers.Report) -> Callable[[int, Callable[
 
 
 class Points(BaseCallback):
-    """Reports at the start of a roll-out, which is after an update, when it is time."""
+    """Callback that reports after each update, at the start of a rollout, when a point is due."""
 
     def __init__(self, contest: Contest, report: peers.Report) -> None:
         super().__init__()
@@ -96,19 +96,19 @@ class Points(BaseCallback):
 def by_gradients(
     kind: Callable[..., Any],
 ) -> Callable[[str, int, Settings, Contest, peers.Report], None]:
-    """An algorithm of Stable-Baselines3."""
+    """Return the training function of an algorithm of Stable-Baselines3."""
 
     def train(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
         given = {name: peers.scheduled(value) for name, value in settings.items()}
-        # schedules fall over the steps of whoever made them
-        lanes = given.pop("n_envs", 1)
+        # schedules end with the steps of the settings' author
+        n_envs = given.pop("n_envs", 1)
         normalise = given.pop("normalize", False)
         steps = given.pop("n_timesteps", 10**6)
         frames = given.pop("frames", 1)
         if "activation_fn" in given.get("policy_kwargs", {}):
             relu = {"activation_fn": torch.nn.ReLU}
             given["policy_kwargs"] = {**given["policy_kwargs"], **relu}
-        environment = lanes_of(task, lanes, seed, frames)
+        environment = lanes_of(task, n_envs, seed, frames)
         if normalise:
             environment = VecNormalize(environment, gamma=given["gamma"])
         model = kind("MlpPolicy", environment, seed=seed, device="cpu", **given)
@@ -117,32 +117,32 @@ def by_gradients(
     return train
 
 
-def lanes_of(task: str, lanes: int, seed: int, frames: int) -> VecEnv:
-    """Gymnasium's environments; where it has none, ours."""
+def lanes_of(task: str, n_envs: int, seed: int, frames: int) -> VecEnv:
+    """Return Gymnasium's environments, or ours where it has none."""
     simulator = peers.simulator_of(task)
     if find_task(task).expert_recipe is None:
-        return make_vec_env(lambda: AsEnvironment(simulator, frames), lanes, seed=seed)
+        return make_vec_env(lambda: AsEnvironment(simulator, frames), n_envs, seed=seed)
     return make_vec_env(
-        peers.environment_of(task), lanes, seed=seed, env_kwargs={"max_episode_steps": simulator.horizon}
+        peers.environment_of(task), n_envs, seed=seed, env_kwargs={"max_episode_steps": simulator.horizon}
     )
 
 
 def trpo(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
-    """TRPO of sb3-contrib, which is not there where `imitation` is."""
+    """Train TRPO of sb3-contrib, which is not installed together with `imitation`."""
     by_gradients(import_module("sb3_contrib").TRPO)(task, seed, settings, contest, report)
 
 
 def dagger(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
-    """DAgger of `imitation`, which is installed in an environment of its own."""
+    """Train DAgger of `imitation`, which is installed in a separate environment."""
     simulator = peers.simulator_of(task)
-    in_gymnasium = task in ("cartpole", "acrobot")  # the same in all versions of it
+    in_gymnasium = task in ("cartpole", "acrobot")  # equal in all versions of Gymnasium
     frames = settings.get("frames", 1)
     environment = peers.environment_of(task) if in_gymnasium else AsEnvironment(simulator, frames)
     import_module("imitation_dagger").train(simulator, environment, seed, settings, contest.budget, report)
 
 
 def of_ours(method: str) -> Callable[[str, int, Settings, Contest, peers.Report], None]:
-    """A method of this library, measured as others are: by its most likely actions, after an update."""
+    """Return the training function of one of our methods, measured like peers: by its mode, after an update."""
 
     def train(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
         config = resolve_config(task, method, seed=seed, **settings)
@@ -150,19 +150,21 @@ def of_ours(method: str) -> Callable[[str, int, Settings, Contest, peers.Report]
             raise SystemExit(f"{method} on {task} has a {config.start.name} start, which would be on no bill here")
         setup = build_algorithm_inputs(config)
         learner = setup.learner
-        world = setup.problem
+        problem = setup.problem
         loop = {"seed": seed, "k": config.loop.trajectories, "alpha": setup.alpha}
-        unasked = {"validate": lambda policy: 0.0, "validate_every": 2**31}  # others choose no policy either
+        no_validation = {"validate": lambda policy: 0.0, "validate_every": 2**31}  # as for peers
         point = when_due(contest, report)
         point(0, lambda: mode_of_ours(learner.policy))
-        for _ in aggrevated(learner, world.simulator, world.expert, setup.oracle, setup.loss, **loop, **unasked):
+        for _ in aggrevated(
+            learner, problem.simulator, problem.expert, setup.oracle, setup.loss, **loop, **no_validation
+        ):
             point(learner.simulator_steps, lambda: mode_of_ours(learner.policy))
 
     return train
 
 
 def mode_of_ours(policy: Policy) -> peers.Choose:
-    """What our policy thinks best, in episodes that all begin with the first call."""
+    """Return the mode of our policy, in episodes that all begin with the first call."""
     memory = None
 
     def choose(observations: Array) -> Array:
@@ -173,12 +175,12 @@ def mode_of_ours(policy: Policy) -> peers.Choose:
     return choose
 
 
-# ---- what is measured
+# ---- measurement
 
 
 def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: float, budget: int) -> JsonDict:
-    """The points of one run until it earns `ratio` times what the expert does, or its budget is used."""
-    world = require_control_problem(find_task(task).problem, "this")
+    """Return the points of one run until its return is `ratio` times the expert's, or its budget is used."""
+    problem = require_control_problem(find_task(task).problem, "this")
     episodes = derive_seeds(peers.TEST_SEED, SeedPurpose.TEST, 0, contest.episodes)
     enough = goal(task, ratio)
     frames = settings.get("frames", 1)
@@ -191,7 +193,7 @@ def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: flo
         nonlocal measuring
         since = time.process_time()
         steps.append(taken)
-        returns.append(round(mean_return_seen(world.simulator, choose, episodes, frames), 3))
+        returns.append(round(mean_return_seen(problem.simulator, choose, episodes, frames), 3))
         measuring += time.process_time() - since
         if returns[-1] >= enough or taken >= budget:
             raise Enough
@@ -204,26 +206,26 @@ def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: flo
 
 
 def goal(task: str, ratio: float) -> float:
-    """The return that is so many times the expert's, counted from the lowest there is."""
-    world = require_control_problem(find_task(task).problem, "this")
-    expert = read_builtin_expert_cards()[world.expert].mean_return
-    lowest = world.worst_return(world.horizon)
+    """Return the return that is `ratio` times the expert's, counted from the worst possible return."""
+    problem = require_control_problem(find_task(task).problem, "this")
+    expert = read_builtin_expert_cards()[problem.expert].mean_return
+    lowest = problem.worst_return(problem.horizon)
     return lowest + ratio * (expert - lowest)
 
 
 def steps_to(level: float, found: JsonDict) -> int | None:
-    """After how many environment steps the return was first so high; None: never."""
+    """Return the environment steps at which the return first reached the level; None: never."""
     return next((n for n, r in zip(found["steps"], found["returns"], strict=True) if r >= level), None)
 
 
 def middle(values: list[int | None]) -> float | None:
-    """The median, where what was never reached is later than all that was."""
+    """Return the median, with None (never reached) above all numbers."""
     found = statistics.median_low([inf if value is None else value for value in values])
     return None if found == inf else found
 
 
 def tuned(task: str, contest: Contest, done: JsonDict, save: Callable[[JsonDict], None]) -> str:
-    """The setting that reaches the expert first, by the median of the seeds for it; then the one that earns most."""
+    """Return the setting that reaches the expert first, by the median of its seeds, or else earns most."""
     level = goal(task, 1.0)
     most = contest.tuning_budget or contest.budget
     for name, settings in contest.grid.items():
@@ -248,7 +250,7 @@ def tuned(task: str, contest: Contest, done: JsonDict, save: Callable[[JsonDict]
 
 
 def about(peer: str, task: str, contest: Contest) -> JsonDict:
-    """What a file is of."""
+    """Return the metadata of a file."""
     versions = {name: found for name in peers.PACKAGES if (found := interleave.installed(name))}
     return {
         "peer": peer,
@@ -269,7 +271,7 @@ def about(peer: str, task: str, contest: Contest) -> JsonDict:
 
 
 def run(peer: str, task: str, folder: Path) -> None:
-    """Tune, and run the chosen setting on all seeds; the file is written after each run."""
+    """Tune, and run the chosen setting on all seeds; write the file after each run."""
     contest = CONTESTS[peer, task]
     path = folder / f"{peer}-{task}.json"
     facts = about(peer, task, contest)
@@ -308,14 +310,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", required=True, choices=sorted({peer for peer, _ in CONTESTS}))
     parser.add_argument("--task", required=True, choices=sorted({task for _, task in CONTESTS}))
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="of PEER-TASK.json")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of PEER-TASK.json")
     options = parser.parse_args()
     if (options.peer, options.task) not in CONTESTS:
         parser.error(f"nothing is planned for {options.peer} on {options.task}")
     run(options.peer, options.task, options.folder)
 
 
-# ---- what they choose from: three settings each, around those of RL Baselines3 Zoo, or of the tutorial of `imitation`
+# ---- grids: three settings each, around those of RL Baselines3 Zoo, or of the tutorial of `imitation`
 
 LABELS = {
     "ppo": "PPO (Stable-Baselines3)",
@@ -337,7 +339,7 @@ PPO_ACROBOT = {
     "zoo, rate × 3": {**ZOO_ACROBOT, "learning_rate": 9e-4},
     "zoo, rate × 3, roll-outs / 4": {**ZOO_ACROBOT, "learning_rate": 9e-4, "n_steps": 64},
 }
-DQN_CARTPOLE = {**find_task("cartpole").expert_recipe.settings, "n_timesteps": 50_000}  # as our experts were made
+DQN_CARTPOLE = {**find_task("cartpole").expert_recipe.settings, "n_timesteps": 50_000}  # as for our experts
 DQN_ACROBOT = {**find_task("acrobot").expert_recipe.settings, "n_timesteps": 100_000}
 TRPO = {**find_task("hopper").expert_recipe.settings, "policy_kwargs": {"net_arch": [64], "activation_fn": "relu"}}
 PPO_USUAL = {"n_steps": 2048, "batch_size": 64, "gamma": 0.99, "gae_lambda": 0.95, "n_epochs": 10}
@@ -363,7 +365,7 @@ PPO_ROBOTS = {
 
 
 def rounds(hidden: int, frames: int = 1) -> Mapping[str, Settings]:
-    """DAgger with the tutorial's rounds and epochs, with more epochs, and with more epochs and shorter rounds."""
+    """Return DAgger with the tutorial's settings, with more epochs, and with more epochs and shorter rounds."""
     student = {"net_arch": [hidden]} | ({"frames": frames} if frames > 1 else {})
     return {
         "tutorial": student,
@@ -373,12 +375,12 @@ def rounds(hidden: int, frames: int = 1) -> Mapping[str, Settings]:
 
 
 def ladder(first: Settings, **others: tuple[str, Any]) -> Mapping[str, Settings]:
-    """The first, and the first with one thing changed, twice."""
+    """Return the first setting, and the first with one change, twice."""
     return {"as our expert": first} | {words: {**first, name: value} for name, (words, value) in others.items()}
 
 
 def shorter(first: Settings) -> Mapping[str, Settings]:
-    """Our defaults, with shorter iterations, and with one trajectory in each: as DAgger of `imitation` may choose."""
+    """Return our defaults, with shorter iterations, and with one trajectory each as in DAgger of `imitation`."""
     return {
         "default": {**first, "trajectories": 0},
         "K = 2": {**first, "trajectories": 2},
@@ -386,7 +388,7 @@ def shorter(first: Settings) -> Mapping[str, Settings]:
     }
 
 
-FRAMES = 4  # that are seen of Acrobot's links
+FRAMES = 4  # of Acrobot's link positions
 ROBOTS = ("hopper", "walker")
 TRPO_ROBOTS = ladder(TRPO, target_kl=("KL × 3", 0.03), n_steps=("roll-outs / 2", 1024))
 CONTESTS = {

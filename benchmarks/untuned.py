@@ -1,11 +1,11 @@
-"""Everything at default settings, on the tasks of the paper and on tasks that nobody tuned anything for.
+"""All methods at default settings, on the paper's tasks and on tasks without tuned settings.
 
     python benchmarks/untuned.py run [--only "cartpole;acrobot"] [--rows "aggrevated;dagger"]
                                      [--seeds 5] [--runs runs/untuned]
     python benchmarks/untuned.py report
 
-`run` makes the runs that are missing, two at once, each a JSON file in the folder of runs; `report` reads them, and
-the peers' curves (peers.py), and writes docs/results/untuned.{json,md,png}.
+`run` makes the missing runs, two at once, each a JSON file in the folder of runs; `report` reads them and the peers'
+curves (peers.py), and writes docs/results/untuned.{json,md,png}.
 """
 
 import argparse
@@ -34,7 +34,7 @@ DEAR = {"acrobot-partial": 3, "t-maze": 3, "lunar-lander": 3, "hopper": 3, "walk
 
 
 def students(task, widths=(1, 2, 4, 0)):
-    """Small ones of a task that is done by a network without memory; 0: linear."""
+    """Return students of several widths for a task that needs no memory; 0: linear."""
     for width in widths:
         yield f"{task}, {width} units" if width else f"{task}, linear", task, {"hidden": (width,) if width else ()}
 
@@ -63,14 +63,14 @@ CASES = {
 
 
 def planned(case, row):
-    """How many seeds a row of a case has, unless the command line says otherwise."""
+    """Return the number of seeds of a row of a case, unless the command line sets it."""
     task, settings, _ = CASES[case]
     most = 3 if "hidden" in settings else 5 if settings.get("policy") == "mlp" else DEAR.get(task, 5)
     return min(SEEDS[row], most)
 
 
 def one(name, row, seed, folder):
-    """Make one run, and write down its curve and what it ended with."""
+    """Make one run and write its curve and its result."""
     from aggrevated import train
     from newcomers import TASKS
 
@@ -78,14 +78,14 @@ def one(name, row, seed, folder):
     method, more = rows[row]
     scratch = Path(mkdtemp())
     try:
-        made = TASKS[task]() if task in TASKS else task
-        run = train(made, method, out=scratch / "run", warn=lambda _: None, seed=seed, **settings, **more)
+        task_or_name = TASKS[task]() if task in TASKS else task
+        run = train(task_or_name, method, out=scratch / "run", warn=lambda _: None, seed=seed, **settings, **more)
         lines = [line.to_dict() for line in run.metrics()]
-        kept = ("simulator_steps", "oracle_queries", "current_return", "best_return")
+        columns = ("simulator_steps", "oracle_queries", "current_return", "best_return")
         facts = {
             "result": {k: v for k, v in run.result().to_dict().items() if k != "run_folder"},
-            "points": [[line[key] for key in kept] for line in lines],
-            "points_are": kept,
+            "points": [[line[key] for key in columns] for line in lines],
+            "points_are": columns,
             "expert_on_validation": on_validation(run.config.problem, seed),
         }
     finally:
@@ -96,20 +96,20 @@ def one(name, row, seed, folder):
     return f"{name}, {row}, seed {seed}: test {facts['result']['test_return']:.3f}"
 
 
-def on_validation(world, seed):
-    """The expert's return on the very episodes that the curve is measured on; None where there are no episodes."""
+def on_validation(problem, seed):
+    """Return the expert's return on the episodes of the curve, or None where there are no episodes."""
     from aggrevated.core.rng import SeedPurpose, derive_seeds
     from aggrevated.problems.control import ControlProblem
     from aggrevated.validation import evaluate_mean_return
 
-    if not isinstance(world, ControlProblem):
+    if not isinstance(problem, ControlProblem):
         return None
-    episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, world.validation_episodes)
-    return evaluate_mean_return(world.loaded_expert, world.simulator, episodes)
+    episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, problem.validation_episodes)
+    return evaluate_mean_return(problem.loaded_expert, problem.simulator, episodes)
 
 
 def run(only, seeds, folder, rows):
-    """Make the runs that are missing."""
+    """Make the missing runs."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [
         (name, row, seed)
@@ -127,23 +127,23 @@ def run(only, seeds, folder, rows):
 
 
 def main():
-    """As the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "report"))
-    parser.add_argument("--only", default=";".join(CASES), help="cases, with semicolons between")
-    parser.add_argument("--rows", default="", help="rows, with semicolons between; all if none is named")
-    parser.add_argument("--seeds", type=int, help="of every row; default: as planned, 5 at most")
+    parser.add_argument("--only", default=";".join(CASES), help="cases, separated by semicolons")
+    parser.add_argument("--rows", default="", help="rows, separated by semicolons (default: all)")
+    parser.add_argument("--seeds", type=int, help="seeds of every row (default: as planned, at most 5)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "untuned")
-    asked = parser.parse_args()
-    if asked.what == "report":
+    options = parser.parse_args()
+    if options.what == "report":
         from untuned_report import report
 
-        return report(asked.runs, RESULTS)
-    only, rows = (text.split(";") if text else [] for text in (asked.only, asked.rows))
+        return report(options.runs, RESULTS)
+    only, rows = (text.split(";") if text else [] for text in (options.only, options.rows))
     unknown = {*only} - {*CASES} | {*rows} - {row for _, _, rows in CASES.values() for row in rows}
     if unknown:
         parser.error(f"no case or row is named {', '.join(sorted(unknown))}")
-    return run(only, asked.seeds, asked.runs, rows)
+    return run(only, options.seeds, options.runs, rows)
 
 
 if __name__ == "__main__":

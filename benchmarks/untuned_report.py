@@ -1,4 +1,4 @@
-"""The page, the figure and the numbers of untuned.py: what was asked, what was measured, and what is missing."""
+"""The page, the figure and the numbers of untuned.py: targets, measurements, and missing rows."""
 
 import io
 import json
@@ -44,17 +44,17 @@ MISSING = "missing"
 
 @dataclass(frozen=True)
 class Run:
-    """One seed of a row: what it ended with, and the best return on validation after so many simulator steps."""
+    """One seed of a row: its result, and the best return on validation by simulator steps."""
 
     result: JsonDict
-    steps: np.ndarray  # [1 + iterations], the policy it started with first
+    steps: np.ndarray  # [1 + iterations], starting with the initial policy
     best: np.ndarray  # [1 + iterations]
     queries: np.ndarray  # [1 + iterations]
     expert: float  # its return on the episodes of the curve
 
     @classmethod
     def read(cls, path: Path) -> "Run":
-        """From a file of `untuned.py run`."""
+        """Read a file of `untuned.py run`."""
         facts = read_json(path)
         result = facts["result"]
         names = facts["points_are"]
@@ -66,23 +66,23 @@ class Run:
         curve = np.array([first[0], *steps]), np.maximum.accumulate([first[1], *best])
         expert = facts.get("expert_on_validation")
         expert = result["expert_return"] if expert is None else expert
-        asked = np.array([queries[0] if first[0] else 0, *queries])  # what a start has asked is not told apart
-        return cls(result, *curve, asked, expert)
+        queried = np.array([queries[0] if first[0] else 0, *queries])  # a start's queries are not recorded separately
+        return cls(result, *curve, queried, expert)
 
     def reached(self, level: float) -> float:
-        """The simulator steps after which the best return is no lower than that; inf if it never is."""
+        """Return the simulator steps after which the best return is at least the level; inf: never."""
         there = self.best >= level
         return float(self.steps[there.argmax()]) if there.any() else inf
 
     def best_at(self, budget: float, bill: str = "steps") -> float:
-        """The best return by then: the last one where the run has ended, NaN before its start has."""
+        """Return the best return by then: the last one after the end of the run, NaN before the end of its start."""
         place = int(np.searchsorted(getattr(self, bill), budget, side="right")) - 1
         return float(self.best[place]) if place >= 0 else nan
 
     def at_ratio(self, ratio: float) -> float:
-        """The return that has this ratio to the expert's, both counted from the lowest."""
-        world = find_task(self.result["task"]).problem
-        lowest = world.worst_return(world.horizon)
+        """Return the return with this ratio to the expert's, both counted from the worst possible return."""
+        problem = find_task(self.result["task"]).problem
+        lowest = problem.worst_return(problem.horizon)
         return lowest + ratio * (self.result["expert_return"] - lowest)
 
 
@@ -92,7 +92,7 @@ Peers = Mapping[tuple[str, str], Sequence[tuple[np.ndarray, np.ndarray]]]  # by 
 
 @dataclass(frozen=True)
 class Target:
-    """What was asked, and what was measured."""
+    """A target and its measurement."""
 
     case: str
     row: str
@@ -103,7 +103,7 @@ class Target:
 
 
 def report(runs: Path, results: Path) -> int:
-    """Write untuned.{json,md,png} in `results` from the runs in the one folder and the peers' curves in the other."""
+    """Write untuned.{json,md,png} to `results` from the runs and the peers' curves."""
     made, strangers = read_runs(runs)
     peers = read_peers(results / "peers")
     targets = list(all_targets(made, peers))
@@ -119,7 +119,7 @@ def report(runs: Path, results: Path) -> int:
 
 
 def read_runs(folder: Path) -> tuple[Runs, list[str]]:
-    """The runs of the cases there are, and the names of files that belong to none."""
+    """Return the runs of known cases, and the names of files that belong to none."""
     made: dict[tuple[str, str], dict[int, Run]] = {(case, row): {} for case in CASES for row in CASES[case][2]}
     strangers = []
     for path in sorted(folder.glob("*.json")):
@@ -132,7 +132,7 @@ def read_runs(folder: Path) -> tuple[Runs, list[str]]:
 
 
 def read_peers(folder: Path) -> Peers:
-    """Their best returns so far: kinder to them than their curves as they are, and what ours are."""
+    """Return the peers' best returns so far, as for our runs; that favors them over their raw curves."""
     files = [read_json(path) for path in sorted(folder.glob("*.json"))]
     return {
         (facts["peer"], facts["task"]): [
@@ -143,18 +143,18 @@ def read_peers(folder: Path) -> Peers:
 
 
 def missing_rows(made: Runs) -> list[tuple[str, str]]:
-    """Cases and rows without a run."""
+    """Return cases and rows without a run."""
     return [key for key, seeds in made.items() if not seeds]
 
 
-# what was asked
+# targets
 
 
 def all_targets(made: Runs, peers: Peers) -> Iterable[Target]:
-    """Every target, in the order of the page."""
+    """Yield every target, in the order of the page."""
 
-    def passes(case: str, asked: str, level: Callable[[Run], float], within: int, row: str = OURS) -> Target:
-        return reaching(made, case, row, f"{asked} within {within:,} steps", level, within)
+    def passes(case: str, goal: str, level: Callable[[Run], float], within: int, row: str = OURS) -> Target:
+        return reaching(made, case, row, f"{goal} within {within:,} steps", level, within)
 
     def ends(case: str, what: str, key: str, least: float) -> Target:
         return ending(made, case, f"{what} ≥ {least:g} in the end", lambda run: run.result[key], least)
@@ -182,25 +182,25 @@ def all_targets(made: Runs, peers: Peers) -> Iterable[Target]:
 
 
 def expert(run: Run) -> float:
-    """Its return on the episodes of the curve."""
+    """Return the expert's return on the episodes of the curve."""
     return run.expert
 
 
 def beyond_expert(run: Run) -> float:
-    """How much better than the expert, on the same test episodes."""
+    """Return the excess over the expert on the same test episodes."""
     return run.result["test_return"] - run.result["expert_return"]
 
 
 def accuracy(run: Run) -> float:
-    """Of the tagger, whose wrong tags cost 1 each: the share of right ones in a sentence of mean length."""
+    """Return the tagger's share of correct tags in a sentence of mean length; a wrong tag costs 1."""
     return 1 + run.result["test_return"] / ((SHORTEST + LONGEST) / 2)
 
 
-def reaching(made: Runs, case: str, row: str, asked: str, level: Callable[[Run], float], within: int) -> Target:
-    """Met if every seed gets there, and their mean in time."""
+def reaching(made: Runs, case: str, row: str, goal: str, level: Callable[[Run], float], within: int) -> Target:
+    """Return a target that is met if every seed reaches the level, and their mean does in time."""
     runs = made[case, row].values()
     if not runs:
-        return Target(case, row, asked, "no run", 0, MISSING)
+        return Target(case, row, goal, "no run", 0, MISSING)
     steps = [run.reached(level(run)) for run in runs]
     there = [one for one in steps if one < inf]
     never = f"; never in {len(steps) - len(there)} of {len(steps)} seeds" if len(there) < len(steps) else ""
@@ -209,88 +209,88 @@ def reaching(made: Runs, case: str, row: str, asked: str, level: Callable[[Run],
     high = max(level(run) for run in runs)
     levels = number(low) if number(low) == number(high) else f"{number(low)} to {number(high)}"
     measured = f"return {levels} after {spread(there, 0)} steps{in_time}{never}" if there else never.strip("; ")
-    return Target(case, row, asked, measured, len(steps), verdict(np.mean(steps) <= within))
+    return Target(case, row, goal, measured, len(steps), verdict(np.mean(steps) <= within))
 
 
-def ending(made: Runs, case: str, asked: str, value: Callable[[Run], float], least: float, prefix: str = "") -> Target:
-    """Met if the mean over seeds is no lower."""
+def ending(made: Runs, case: str, goal: str, value: Callable[[Run], float], least: float, prefix: str = "") -> Target:
+    """Return a target that is met if the mean over seeds is at least the value."""
     runs = made[case, OURS].values()
     if not runs:
-        return Target(case, OURS, asked, "no run", 0, MISSING)
+        return Target(case, OURS, goal, "no run", 0, MISSING)
     values = [value(run) for run in runs]
-    return Target(case, OURS, asked, prefix + spread(values, 3), len(values), verdict(np.mean(values) >= least))
+    return Target(case, OURS, goal, prefix + spread(values, 3), len(values), verdict(np.mean(values) >= least))
 
 
 def not_below(made: Runs, case: str, others: Sequence[str]) -> Target:
-    """Met if the mean ratio over the seeds that both have is no lower than that of any other."""
-    asked = f"ratio not below {' nor '.join(others)} in the end"
+    """Return a target that is met if the mean ratio over common seeds is at least that of every other row."""
+    goal = f"ratio not below {' nor '.join(others)} in the end"
     pairs = {row: Pair.in_the_end(made[case, OURS], made[case, row], "ratio") for row in others}
     seeds = len(made[case, OURS])
     if not all(pair.seeds for pair in pairs.values()):
         absent = ", ".join(row for row, pair in pairs.items() if not pair.seeds)
-        return Target(case, OURS, asked, f"no seeds in common with {absent}", seeds, MISSING)
-    told = "; ".join(f"less {row} {pair}" for row, pair in pairs.items())
+        return Target(case, OURS, goal, f"no seeds in common with {absent}", seeds, MISSING)
+    differences = "; ".join(f"less {row} {pair}" for row, pair in pairs.items())
     ours = spread([run.result["ratio"] for run in made[case, OURS].values()], 3)
     met = all(pair.difference.value >= 0 for pair in pairs.values())
-    return Target(case, OURS, asked, f"{ours}; {told}", seeds, verdict(met))
+    return Target(case, OURS, goal, f"{ours}; {differences}", seeds, verdict(met))
 
 
 def ahead_of_peer(made: Runs, peers: Peers, case: str, row: str, peer: str = "trpo") -> Target:
-    """Met if our mean is above the peer's mean at every point of the peer's."""
+    """Return a target that is met if our mean is above the peer's mean at all of the peer's points."""
     runs = list(made[case, row].values())
     theirs = peers.get((peer, CASES[case][0]))
-    asked = f"ahead of {PEERS[peer][0]}'s own curve at every number of steps"
+    goal = f"ahead of {PEERS[peer][0]}'s own curve at every number of steps"
     if not runs or not theirs:
-        return Target(case, row, asked, "no run" if not runs else "no curve of the peer", len(runs), MISSING)
+        return Target(case, row, goal, "no run" if not runs else "no curve of the peer", len(runs), MISSING)
     at = np.unique(np.concatenate([steps[steps > 0] for steps, _ in theirs]))
-    his = mean_curve(theirs, at)
+    peer_mean = mean_curve(theirs, at)
     bill = read_builtin_expert_cards()[CASES[case][0]].step
     ours, later = (mean_curve([(run.steps + late, run.best) for run in runs], at) for late in (0, bill))
-    behind = at[~(ours > his)]
+    behind = at[~(ours > peer_mean)]
     where = f"; not at {', '.join(f'{one:,.0f}' for one in behind[:6])}{' …' * (len(behind) > 6)}" * bool(len(behind))
     measured = (
-        f"ahead at {np.sum(ours > his)} of {len(at)} points up to {at[-1]:,.0f} steps{where}; with the {bill:,} steps "
-        f"of the expert's own training on our bill, at {np.sum(later > his)} of {len(at)}"
+        f"ahead at {np.sum(ours > peer_mean)} of {len(at)} points up to {at[-1]:,.0f} steps{where}; with the {bill:,} "
+        f"steps of the expert's own training on our bill, at {np.sum(later > peer_mean)} of {len(at)}"
     )
-    return Target(case, row, asked, measured, len(runs), verdict(not len(behind)))
+    return Target(case, row, goal, measured, len(runs), verdict(not len(behind)))
 
 
 def mean_curve(curves: Iterable[tuple[np.ndarray, np.ndarray]], at: np.ndarray) -> np.ndarray:
-    """[len(at)]: the mean over seeds; NaN where one has not begun."""
+    """Return the mean over seeds, [len(at)]; NaN before the first point of any seed."""
     return np.mean([held(steps, best, at) for steps, best in curves], axis=0)
 
 
 def held(steps: np.ndarray, best: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The best return by each number of steps; it stays where it is after the last, and is NaN before the first."""
+    """Return the best return by each number of steps: constant after the last point, NaN before the first."""
     places = np.searchsorted(steps, at, side="right") - 1
     return np.where(places >= 0, best[places], nan)
 
 
 def verdict(met: bool) -> str:
-    """In a word."""
+    """Return the verdict as a word."""
     return MET if met else SHORT
 
 
-# beside DAgger, SL and SL-RL
+# comparison with DAgger, SL and SL-RL
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Our returns and another's, seed by seed."""
+    """Our returns and another row's, seed by seed."""
 
     ours: Sequence[float]
     theirs: Sequence[float]
-    after: float | None = None  # so much of the bill; None: in the end
+    after: float | None = None  # the common amount of the bill; None: at the end
 
     @classmethod
     def in_the_end(cls, ours: Mapping[int, Run], theirs: Mapping[int, Run], key: str = "test_return") -> "Pair":
-        """On fresh episodes."""
+        """Pair results on fresh episodes."""
         both = sorted({*ours} & {*theirs})
         return cls(*([runs[seed].result[key] for seed in both] for runs in (ours, theirs)))
 
     @classmethod
     def at_equal(cls, bill: str, ours: Mapping[int, Run], theirs: Mapping[int, Run]) -> "Pair":
-        """The best on validation after as much of the bill as all of them have run up."""
+        """Pair the best validation returns at the largest amount of the bill that all runs have used."""
         both = sorted({*ours} & {*theirs})
         budget = min((getattr(runs[seed], bill)[-1] for seed in both for runs in (ours, theirs)), default=0)
         return cls(*([runs[seed].best_at(budget, bill) for seed in both] for runs in (ours, theirs)), float(budget))
@@ -301,20 +301,20 @@ class Pair:
 
     @property
     def difference(self) -> Estimate:
-        """Ours less theirs, with an interval by Student's t; of one seed it has no width, and says nothing."""
+        """Return our mean minus theirs with a Student-t interval, which has no width for one seed."""
         return estimate_paired_difference(np.array(self.ours), np.array(self.theirs))
 
     @property
     def word(self) -> str:
-        """What the difference says."""
+        """Return the outcome as a word."""
         if np.isnan([*self.ours, *self.theirs]).any():
-            return "not begun"  # a start takes more than that
+            return "not begun"  # a start uses more than that
         if self.seeds < 2:
             return "one seed"
         return "ahead" if self.difference.low > 0 else "behind" if self.difference.high < 0 else "not told apart"
 
     def facts(self) -> JsonDict:
-        """For JSON."""
+        """Return the pair for JSON."""
         at = {} if self.after is None else {"after": self.after}
         if self.word == "not begun":
             return {"seeds": self.seeds, "word": self.word, **at}
@@ -339,7 +339,7 @@ BESIDE: Mapping[str, Callable[[Mapping[int, Run], Mapping[int, Run]], Pair]] = {
 
 
 def beside(made: Runs) -> dict[tuple[str, str], dict[str, Pair]]:
-    """By case and rival: ours and theirs in the end, at equal simulator steps, and at equal oracle queries."""
+    """Return comparisons by case and rival: at the end, at equal simulator steps, and at equal oracle queries."""
     return {
         (case, row): {name: pair(made[case, OURS], made[case, row]) for name, pair in BESIDE.items()}
         for case, (_, _, rows) in CASES.items()
@@ -352,18 +352,18 @@ WORDS = ("ahead", "not told apart", "behind")  # of comparisons over two seeds o
 
 
 def tally(made: Runs, row: str) -> dict[str, dict[str, int]]:
-    """In how many cases we are ahead of a rival, not told apart, and behind: by kind of comparison."""
+    """Return the numbers of cases ahead of a rival, not told apart, and behind, by kind of comparison."""
     found = {name: [pairs[name].word for (_, rival), pairs in beside(made).items() if rival == row] for name in BESIDE}
     return {name: {word: words.count(word) for word in WORDS} for name, words in found.items()}
 
 
 def in_words(counts: Mapping[str, int]) -> str:
-    """3 ahead, 1 behind, of 4."""
+    """Format counts as "3 ahead, 1 behind, of 4"."""
     return ", ".join(f"{count} {word}" for word, count in counts.items()) + f", of {sum(counts.values())}"
 
 
 def signed(difference: Estimate) -> str:
-    """+1.2 (+0.8 to +1.6): with minus signs, and with as many digits as the interval's width is worth."""
+    """Format as "+1.2 (+0.8 to +1.6)" with minus signs and the digits that the interval's width justifies."""
     width = (difference.high - difference.low) / 2
     digits = min(4, max(1, 1 - floor(log10(width)))) if width else 3
     value, low, high = (f"{one:+.{digits}f}".replace("-", "−") for one in difference)
@@ -374,7 +374,7 @@ def signed(difference: Estimate) -> str:
 
 
 def numbers(made: Runs, targets: Sequence[Target]) -> JsonDict:
-    """All that the page says, and the curves, for JSON."""
+    """Return the numbers of the page, and the curves, for JSON."""
     rows = {case: {row: summary(made[case, row]) for row in CASES[case][2]} for case in CASES}
     return {
         "commands": COMMANDS,
@@ -390,7 +390,7 @@ def numbers(made: Runs, targets: Sequence[Target]) -> JsonDict:
 
 
 def beside_facts(made: Runs) -> JsonDict:
-    """Of every comparison, by case, rival and kind."""
+    """Return every comparison, by case, rival and kind."""
     found: dict[str, JsonDict] = {}
     for (case, row), pairs in beside(made).items():
         found.setdefault(case, {})[row] = {name: pair.facts() for name, pair in pairs.items()}
@@ -398,31 +398,31 @@ def beside_facts(made: Runs) -> JsonDict:
 
 
 def as_json(facts: JsonDict) -> str:
-    """Indented, but a list of numbers is one line."""
+    """Return indented JSON with lists of numbers on one line."""
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     return re.sub(r'\[[^][{}"]*\]', lambda found: " ".join(found[0].split()), text) + "\n"
 
 
 def summary(runs: Mapping[int, Run]) -> JsonDict:
-    """Of one row: a number per seed."""
+    """Return the numbers of one row, one per seed."""
     keys = ("test_return", "expert_return", "ratio", "best_return", "initial_return", "simulator_steps",
             "start_simulator_steps", "oracle_steps", "oracle_queries", "validation_steps", "cpu_seconds",
             "diverged_trajectories", "uas_micro")  # fmt: skip
     results = [run.result for run in runs.values()]
-    kept = {key: [result[key] for result in results] for key in keys if results and key in results[0]}
+    columns = {key: [result[key] for result in results] for key in keys if results and key in results[0]}
     curves = {str(seed): {"steps": (thin := thinned(run))[0], "best_return": thin[1]} for seed, run in runs.items()}
-    return {"seeds": list(runs), **kept, "curves": curves}
+    return {"seeds": list(runs), **columns, "curves": curves}
 
 
 def thinned(run: Run) -> tuple[list[int], list[float]]:
-    """At most so many points of the curve, denser at the beginning; the first and the last among them."""
+    """Return at most THINNED points of the curve, denser at the beginning, with the first and the last."""
     last = len(run.steps) - 1
     places = np.unique(np.r_[0, np.geomspace(1, max(last, 1), THINNED - 1).round().astype(int)])
     return run.steps[places].tolist(), run.best[places].round(4).tolist()
 
 
 def versions() -> dict[str, str]:
-    """Of what is installed where this runs."""
+    """Return the versions of the installed packages."""
     found = {}
     for name in PACKAGES:
         try:
@@ -436,7 +436,7 @@ def versions() -> dict[str, str]:
 
 
 def page(made: Runs, peers: Peers, targets: Sequence[Target], strangers: Sequence[str]) -> str:
-    """For people."""
+    """Return the page."""
     of_dagger = tally(made, "dagger")
     return "\n".join([
         *introduction(made, peers),
@@ -471,7 +471,7 @@ def page(made: Runs, peers: Peers, targets: Sequence[Target], strangers: Sequenc
 
 
 def introduction(made: Runs, peers: Peers) -> list[str]:
-    """What was done, and what the curves are."""
+    """Return the paragraphs on the runs and the curves."""
     tested = find_task("cartpole").problem.test_episodes
     pages = {run.result["pages"] for runs in made.values() for run in runs.values() if "pages" in run.result}
     of_pages = f" (algebra: on its {', '.join(map(str, sorted(pages)))} test pages, parsed greedily)" if pages else ""
@@ -510,7 +510,7 @@ def introduction(made: Runs, peers: Peers) -> list[str]:
 
 
 def on_top(made: Runs) -> str:
-    """How much more validation took, in the row where that is least and where it is most."""
+    """Return the extra steps of validation in the rows with the least and the most of them."""
     shares = {}
     for (case, row), runs in made.items():
         if runs:
@@ -529,7 +529,7 @@ def on_top(made: Runs) -> str:
 
 
 def how_it_went(targets: Sequence[Target]) -> list[str]:
-    """The targets in a sentence, with those that fall short by name."""
+    """Return a sentence on the targets, with the missed ones by name."""
     by = {word: [one for one in targets if one.verdict == word] for word in (MET, SHORT, MISSING)}
     lines = ["## Targets", "", f"{len(by[MET])} of {len(targets)} are met."]
     for word, verb in ((SHORT, "fall short"), (MISSING, "lack runs, and are neither")):
@@ -539,7 +539,7 @@ def how_it_went(targets: Sequence[Target]) -> list[str]:
 
 
 def cells(case: str, row: str, runs: Mapping[int, Run]) -> list[object]:
-    """Of a row of the table of all rows."""
+    """Return the cells of a row in the table of all rows."""
     if not runs:
         return [case, row, 0, "missing", *[""] * 6]
     of = {key: [run.result[key] for run in runs.values()] for key in next(iter(runs.values())).result}
@@ -554,7 +554,7 @@ def cells(case: str, row: str, runs: Mapping[int, Run]) -> list[object]:
 
 
 def what_is_missing(made: Runs, strangers: Sequence[str]) -> list[str]:
-    """Rows without a run, rows with fewer seeds than planned, and files that belong nowhere."""
+    """Return rows without a run, rows with fewer seeds than planned, and unknown files."""
     lines = [f"Missing, without a single run: {'; '.join(map(', row '.join, missing_rows(made))) or 'nothing'}."]
     few = [
         f"{case}, row {row}: {len(runs)} of {planned(case, row)}"
@@ -569,23 +569,23 @@ def what_is_missing(made: Runs, strangers: Sequence[str]) -> list[str]:
 
 
 def table_row(*values: object) -> str:
-    """In Markdown."""
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(map(str, values))} |"
 
 
 def strong(word: str) -> str:
-    """What is not as asked stands out."""
+    """Emphasize a verdict other than "met"."""
     return word if word == MET else f"**{word}**"
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Mean [lowest, highest]."""
+    """Format as "mean [lowest, highest]"."""
     mean, low, high = (f"{value:,.{digits}f}" for value in (np.mean(values), min(values), max(values)))
     return f"{mean} [{low}, {high}]"
 
 
 def number(value: float) -> str:
-    """As many digits as a reader wants."""
+    """Format a number with sensible digits."""
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
 
 
@@ -593,7 +593,7 @@ def number(value: float) -> str:
 
 
 def draw(made: Runs, peers: Peers, path: Path) -> None:
-    """A panel for each main case that has runs; LOKI's, which is a case of its own, is in that of its task."""
+    """Plot a panel for each main case with runs; LOKI's case is in the panel of its task."""
     panels = [
         case for case in CASES if not case.endswith((*SMALL, ", loki")) and any(made[case, r] for r in CASES[case][2])
     ]
@@ -621,7 +621,7 @@ def draw(made: Runs, peers: Peers, path: Path) -> None:
 
 
 def panel(axes: Axes, case: str, made: Runs, peers: Peers) -> None:
-    """The rows of a case, its expert, its peers; what is missing is said."""
+    """Plot the rows, expert and peers of a case, and name missing rows."""
     style_axes(axes)
     axes.set_title(case, fontsize=11)
     keys = [(name, row) for name in (case, f"{case}, loki") if name in CASES for row in CASES[name][2]]
@@ -647,7 +647,7 @@ def panel(axes: Axes, case: str, made: Runs, peers: Peers) -> None:
 def band(
     axes: Axes, curves: Sequence[tuple[np.ndarray, np.ndarray]], label: str, colour: str, style: str, points: int = 200
 ) -> None:
-    """The mean over seeds, and for ours the range."""
+    """Plot the mean over seeds, and for our rows the range."""
     first = max(1, min(steps[steps > 0][0] for steps, _ in curves))
     at = np.geomspace(first, max(steps[-1] for steps, _ in curves), points)
     values = np.array([held(steps, best, at) for steps, best in curves])

@@ -1,4 +1,4 @@
-"""Natural and regular steps that nobody tuned for the task, beside those that were: best return on validation.
+"""Natural and regular steps without tuning for the task against tuned ones: best return on validation.
 
 `python benchmarks/untuned_steps.py acrobot-partial --policy lstm --trajectories 10 --iterations 30 --trials 2`
 """
@@ -31,13 +31,13 @@ STEPS: dict[str, dict[str, Any]] = {
 
 
 def curves(options: argparse.Namespace, step: dict[str, Any]) -> np.ndarray:
-    """[trials, N]: the best return so far."""
-    usual = {"trajectories": options.trajectories, "iterations": options.iterations, "policy": options.policy}
+    """Return the best return so far, [trials, N]."""
+    common = {"trajectories": options.trajectories, "iterations": options.iterations, "policy": options.policy}
     fast = {"validation_episodes": 100, "test_episodes": 1, "validate_every": 1}
     runs = []
     for seed in range(options.seed, options.seed + options.trials):
         with tempfile.TemporaryDirectory() as folder:
-            run = train(options.task, out=Path(folder) / "run", seed=seed, **usual, **fast, **step)
+            run = train(options.task, out=Path(folder) / "run", seed=seed, **common, **fast, **step)
             runs.append([line.best_return for line in run.metrics()])
     return np.array(runs)
 
@@ -46,8 +46,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task")
     parser.add_argument("--policy")
-    for name, usual in (("trajectories", 10), ("iterations", 30), ("trials", 3), ("seed", 0)):
-        parser.add_argument(f"--{name}", type=int, default=usual)
+    for name, default in (("trajectories", 10), ("iterations", 30), ("trials", 3), ("seed", 0)):
+        parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     n = options.iterations
     print(f"| step | best after {n // 3} iterations | after {n} | ± |\n|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""What generated ink is worth on real ink: learned from `written` pages only, tested on CROHME.
+"""Value of generated ink for real ink: training on `written` pages only, test on CROHME.
 
     python benchmarks/written_ink.py CROHME [--pages 8000] [--iterations 400] [--seed 0]
 
@@ -45,7 +45,7 @@ MINIBATCH = 128
 
 
 def real(folder):
-    """CROHME's pages by part: core expressions, and all others that are no longer than the generated ones."""
+    """Return CROHME's pages by part: core expressions, and others that are no longer than the generated ones."""
     parts = {}
     for part in ("train", "dev"):
         core = {page.name: page for page in load(folder / part, core=True)}
@@ -55,7 +55,7 @@ def real(folder):
 
 
 def parser_scores(train, parts, iterations, seed):
-    """UAS on each part, by symbols."""
+    """Return the UAS on each part, by symbols."""
     projection = Projection.fit(extract_raw_features(train[:2000]))
     corpus, features = make_corpus_and_features(
         [*train, *(page for pages in parts.values() for page in pages)], projection
@@ -81,7 +81,7 @@ def parser_scores(train, parts, iterations, seed):
 
 
 def label_scores(train, parts, seed):
-    """The share of symbols with their label, on each part."""
+    """Return the share of symbols with the right label, on each part."""
     labels = [symbol for page in train for symbol in page.symbols]
     classes = sorted(set(labels))
     torch.manual_seed(seed)
@@ -102,14 +102,14 @@ def label_scores(train, parts, seed):
 
 
 def share_right(network, classes, pages):
-    """Of the symbols of these pages."""
+    """Return the share of correct labels among the symbols of these pages."""
     with torch.no_grad():
         found = network(scaled(pages)).argmax(dim=1).tolist()
     return float(np.mean([classes[i] == s for i, s in zip(found, (s for p in pages for s in p.symbols), strict=True)]))
 
 
 def scaled(pages):
-    """Raw features with HoG's numbers as large as those of geometry."""
+    """Return the features with HoG scaled like the geometry."""
     features = extract_raw_features(pages)
     features[:, :PIXELS] *= 8
     return torch.from_numpy(features)
@@ -122,15 +122,15 @@ def main():
     parser.add_argument("--pages", type=int, default=8000)
     parser.add_argument("--iterations", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    half = asked.pages // 2
-    train = generate_pages(half, 2 * asked.seed) + generate_pages(
-        asked.pages - half, 2 * asked.seed + 1, structures=False
+    half = options.pages // 2
+    train = generate_pages(half, 2 * options.seed) + generate_pages(
+        options.pages - half, 2 * options.seed + 1, structures=False
     )
-    parts = real(asked.crohme)
-    labels = label_scores(train, parts, asked.seed)
-    trees = parser_scores(train, parts, asked.iterations, asked.seed)
+    parts = real(options.crohme)
+    labels = label_scores(train, parts, options.seed)
+    trees = parser_scores(train, parts, options.iterations, options.seed)
     for name, pages in parts.items():
         print(f"{name:14} {len(pages):5} pages   UAS {trees[name]:.3f}   labels {labels[name]:.3f}", flush=True)
 

@@ -1,22 +1,23 @@
 """Write the measured numbers of README.md and docs from the JSON in docs/results: `python docs/make_numbers.py`.
 
-A number is followed by a comment, which nobody sees, that says where it comes from:
+A number is followed by an invisible comment with its source:
 
     1.070<!--hopper:table[AggreVaTeD, natural].ratio-->
 
 - FILE:PATH is a file below docs/results, without .json, and keys joined by dots.
-- In brackets stands a key with any letters in it; of a list the item that has this value (`[symbols & core]`: both;
-  `[workers=2]`: that key has it), or its place, from 0 on; of a text the number at this place. `[*]` is all items.
+- A key in brackets may have any letters. In a list it selects the item with this value (`[symbols & core]`: both;
+  `[workers=2]`: that key has it), or the item at an index from 0 on; in a text the number at an index. `[*]` is all
+  items.
 - `len`, `sum`, `mean`, `median`, `min` and `max` end the path of a list; `half` is half of the 95 % interval of the
   mean, by Student's t.
-- ` * 100`, ` / 1000`, ` - FILE:PATH` and the like may follow, and are done from left to right.
-- ` ~2` at the end rounds to two digits. Decimals, sign and leading zero are those of the number as it stands.
+- ` * 100`, ` / 1000`, ` - FILE:PATH` and the like may follow, and are computed from left to right.
+- ` ~2` at the end rounds to two digits. Decimals, sign and leading zero are those of the existing number.
 
-A number whose interval is in the JSON (`ratio_low`, `ratio_high`) has it beside it: the next marks are these. What is
-null there was never reached, and is written as a word.
+A number with an interval in the JSON (`ratio_low`, `ratio_high`) must have the interval in the next marks. A null value
+was never reached, and is written as a word.
 
-`--check` changes nothing, says what would change, and exits with 1. `<!--given-->` after numbers says that they are no
-measurements of ours: the paper's, or settings. tests/test_numbers.py finds numbers that look measured and have neither.
+`--check` changes no file, prints what would change, and exits with 1. `<!--given-->` after numbers marks the paper's
+numbers and settings, which are not measured here. tests/test_numbers.py finds measured-looking numbers without a mark.
 """
 
 import argparse
@@ -52,7 +53,7 @@ OF_LISTS: dict[str, Callable[[list[Any]], float]] = {
 
 
 def half(values: list[float]) -> float:
-    """Half of the 95 % interval of the mean, by Student's t."""
+    """Return half of the 95 % interval of the mean, by Student's t."""
     return float(student.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / len(values) ** 0.5
 
 
@@ -60,11 +61,11 @@ OF_LISTS["half"] = half
 
 
 class NoNumberError(Exception):
-    """A mark that leads to no number."""
+    """A mark whose source is not a number."""
 
 
 def pages() -> list[Path]:
-    """The pages that people write."""
+    """Return the hand-written pages."""
     docs = ROOT / "docs"
     results = ROOT / "docs/results"
     made = {docs / "settings.md", *results.glob("**/*.md")} - {results / name for name in BY_HAND}
@@ -73,7 +74,7 @@ def pages() -> list[Path]:
 
 @cache
 def facts(file: str) -> Any:
-    """What is in docs/results/FILE.json."""
+    """Return the content of docs/results/FILE.json."""
     try:
         return json.loads((ROOT / "docs/results" / f"{file}.json").read_text())
     except FileNotFoundError as error:
@@ -81,7 +82,7 @@ def facts(file: str) -> Any:
 
 
 def looked_up(source: str) -> float:
-    """The number that a mark means."""
+    """Return the number that a mark refers to."""
     total = None
     rest = source
     sign = ""
@@ -104,14 +105,14 @@ def looked_up(source: str) -> float:
 
 
 def number(value: object) -> float:
-    """The value, if it is a number."""
+    """Return the value if it is a number, else raise."""
     if not isinstance(value, (int, float)):
         raise NoNumberError(f"it leads to {str(value)[:60]}, which is not a number")
     return value
 
 
 def found(value: Any, path: str) -> Any:
-    """What the path leads to."""
+    """Return the value at a path."""
     keys = [(bracketed if plain == "" else plain, plain == "") for bracketed, plain in KEY.findall(path)]
     for place, (key, bracketed) in enumerate(keys):
         if isinstance(value, dict):
@@ -136,7 +137,7 @@ def found(value: Any, path: str) -> Any:
 
 
 def item_of(items: list[Any], words: str) -> Any:
-    """The one item that has all of these values, or the one at this place."""
+    """Return the item with all of these values, or the one at this index."""
     if words.isdigit() and not any(isinstance(item, dict) for item in items):
         return items[int(words)]
     fitting = [item for item in items if all(has(item, word) for word in words.split(" & "))]
@@ -146,7 +147,7 @@ def item_of(items: list[Any], words: str) -> Any:
 
 
 def has(item: dict[str, Any], word: str) -> bool:
-    """Whether one of its values, or that of a key, is this."""
+    """Return whether one of its values, or that of a key, is this."""
     key, equals, value = word.partition("=")
     if equals and key in item:
         return str(item[key]) == value
@@ -154,7 +155,7 @@ def has(item: dict[str, Any], word: str) -> bool:
 
 
 def written(value: float, old: str, digits: int = 0) -> str:
-    """The number as the old one is written."""
+    """Return the number in the format of the old one."""
     if digits and value:
         value = float(f"{value:.{digits - 1}e}")
     decimals = len(old.partition(".")[2])
@@ -167,7 +168,7 @@ def written(value: float, old: str, digits: int = 0) -> str:
 
 
 def filled_in(text: str) -> tuple[str, list[str]]:
-    """The text with its numbers from the JSON, and what is wrong with marks."""
+    """Return the text with its numbers from the JSON, and the errors of marks."""
     wrong = []
 
     def replaced(mark: re.Match[str]) -> str:
@@ -186,50 +187,50 @@ def filled_in(text: str) -> tuple[str, list[str]]:
 
 
 def as_printed(text: str) -> str:
-    """The text of a guide with the line that its script prints, which the page shows as JSON, from guides.json."""
+    """Return the text of a guide with the JSON line that its script prints, from guides.json."""
 
-    def replaced(shown: re.Match[str]) -> str:
-        name = shown["script"]
-        seed = int(shown["seed"])
+    def replaced(match: re.Match[str]) -> str:
+        name = match["script"]
+        seed = int(match["seed"])
         row = next((row for row in facts("guides").get(name, []) if row["seed"] == seed), None)
         line = row and json.dumps({key: value for key, value in row.items() if key != "command"})
-        return f"{shown['head']}{line or shown['line']}\n```"
+        return f"{match['head']}{line or match['line']}\n```"
 
     head = r"(?P<head>`python (?P<script>\w+)\.py [^`]*--seed (?P<seed>\d)` ends with\n\n```json\n)"
     return re.sub(head + r"(?P<line>\{.*\})\n```", replaced, text)
 
 
 def without_interval(text: str) -> Iterator[str]:
-    """Marks of numbers that have an interval, which is not beside them."""
+    """Yield marks of numbers with an interval that is not in the next marks."""
     sources = [mark["source"] for mark in MARK.finditer(text)]
     for place, source in enumerate(sources):
         term = TERM.match(source)
         if term is None or not term["file"] or not (name := re.search(r"(.*\.)(\w+)$", term["path"])):
             continue
         try:
-            beside = found(facts(term["file"]), name[1].rstrip("."))
+            values = found(facts(term["file"]), name[1].rstrip("."))
         except NoNumberError:
             continue
-        own = (f"{name[2]}_low", f"{name[2]}_high")
-        known = (own, *INTERVALS.get(name[2], ()))
-        ends = next((pair for pair in known if isinstance(beside, dict) and set(pair) <= set(beside)), None)
-        ends = [end for end in ends or () if beside[end] is not None]  # an end that is never has no number
+        default_pair = (f"{name[2]}_low", f"{name[2]}_high")
+        known = (default_pair, *INTERVALS.get(name[2], ()))
+        ends = next((pair for pair in known if isinstance(values, dict) and set(pair) <= set(values)), None)
+        ends = [end for end in ends or () if values[end] is not None]  # null ends have no number
         wanted = [source.replace(term[0], f"{term['file']}:{name[1]}{end}", 1) for end in ends]
         if sources[place + 1 : place + 1 + len(wanted)] != wanted:
             yield f"<!--{source}--> has an interval: {' and '.join(ends)} must be the next marks"
 
 
 def differences(old: str, new: str) -> Iterator[str]:
-    """What would change."""
+    """Yield the changes."""
     for before, after in zip(MARK.finditer(old), MARK.finditer(new), strict=True):
         if before[0] != after[0]:
             yield f"{before['number']} is {after['number']} by {after['source']}"
 
 
 def main() -> int:
-    """Write, or check; 1 if something is not as it should be."""
+    """Write or check the pages; return 1 if something is wrong."""
     parser = argparse.ArgumentParser(description="Write the marked numbers of README.md and docs from docs/results.")
-    parser.add_argument("--check", action="store_true", help="change nothing, and say what would change")
+    parser.add_argument("--check", action="store_true", help="print what would change, without writing")
     given = parser.parse_args()
     faults = 0
     for page in pages():

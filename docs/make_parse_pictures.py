@@ -1,6 +1,6 @@
 """Draw docs/images/page.png, and the tree of the builtin reader: parse-tree.png and parse-growth.png.
 
-`python docs/make_parse_pictures.py`. Neither the hand nor the page is one that the reader learned from.
+`python docs/make_parse_pictures.py`. The reader was trained on neither the hand nor the page.
 """
 
 from pathlib import Path
@@ -19,13 +19,13 @@ from aggrevated_reader.pages.writers import sample_writer
 from aggrevated_reader.pages_report import list_frames, select_frames
 
 IMAGES = Path(__file__).parent / "images"
-SEED = 2_000_001  # of no training
+SEED = 2_000_001  # in no training set
 LINES = [[*"3(x+2)=21"], ["x", "+", "2", "=", Fraction(["2", "1"], ["3"])], [*"x=5"]]
 SHORT = [["3", "x", "+", "2", "=", "8"], ["x", "=", "2"]]
 
 
 def main() -> None:
-    """Write both pictures."""
+    """Write the pictures."""
     reader = load_reader()
     with TemporaryDirectory() as folder:
         for lines, name in ((LINES, "parse-tree"), (SHORT, "parse-growth")):
@@ -34,8 +34,10 @@ def main() -> None:
             parsed = reader.parse(file)
             print(name, repr(parsed.text), parsed.latex, parsed.doubts)
             if name == "parse-tree":
-                said = {"names": parsed.reading.labels, "lines": parsed.reading.lines}
-                draw_tree(parsed.page, parsed.reading.heads, IMAGES / name, "aggrevated parse page.png --draw", **said)
+                labels = {"names": parsed.reading.labels, "lines": parsed.reading.lines}
+                draw_tree(
+                    parsed.page, parsed.reading.heads, IMAGES / name, "aggrevated parse page.png --draw", **labels
+                )
             else:
                 frames = select_frames(list_frames(*reader.reads.make_parser(parsed.seen.page)))
                 draw_growth(parsed.page, frames, IMAGES / name)
@@ -43,13 +45,13 @@ def main() -> None:
 
 
 def in_a_hand(lines: list[list[object]]) -> Page:
-    """The lines as somebody writes them."""
+    """Return the lines in a generated hand."""
     draw = np.random.default_rng(SEED)
     return synthesize_page(lines, sample_writer(BatchedRng(draw)), draw)  # type: ignore[arg-type]
 
 
 def photographed(page: Page, path: Path) -> None:
-    """With a pen of 5 pixels on paper that light falls on from one side, a little out of focus."""
+    """Write a picture of the page: a pen of 5 pixels, light from one side, slightly blurred."""
     boxes = page.boxes
     scale = 70 / float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1)))
     corner = boxes[:, :2].min(axis=0) * scale - 90

@@ -1,6 +1,6 @@
-"""Write docs/settings.md from what the components declare: `python docs/make_settings.py`.
+"""Write docs/settings.md from the settings of the components: `python docs/make_settings.py`.
 
-It needs all three distributions, which `make` installs. A test keeps the page and the components equal.
+It needs all three distributions, which `make` installs. A test compares the page with the components.
 """
 
 from collections.abc import Iterable, Iterator

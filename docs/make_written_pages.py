@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def draw(axes: Axes, page: Page) -> None:
-    """The ink of a page, as large as fits."""
+    """Draw the ink of a page, as large as possible."""
     for strokes in page.ink:
         for stroke in strokes:
             axes.plot(*stroke.T, color=INK, linewidth=1.1, solid_capstyle="round")
