@@ -16,11 +16,11 @@ def describe_runs(runs: Sequence[Run], results: Sequence[Result], folder: Path) 
     seeds = f"seed {results[0].seed}"
     if len(runs) > 1:
         seeds = f"{len(runs)} trials, seeds {results[0].seed} to {results[-1].seed}"
-    where = "trial-*/" if len(runs) > 1 else ""
+    prefix = "trial-*/" if len(runs) > 1 else ""
     rows = {
         f"test {config.problem.metric_name}": describe_returns(results, config.problem.digits),
         "training": describe_training(results),
-        "files": f"{folder}: {where}policy.safetensors, {where}result.json, {where}metrics.jsonl, {where}curve.png",
+        "files": f"{folder}: {prefix}policy.safetensors, {prefix}result.json, {prefix}metrics.jsonl, {prefix}curve.png",
         "next": suggest_next_command(runs[0], results[0], folder),
     }
     width = max(map(len, rows))

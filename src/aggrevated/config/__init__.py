@@ -153,8 +153,8 @@ class Config:
             raise UsageError(f"the gradient {self.loss.name} needs {names}, but {returns}; choose another --gradient")
         if self.loss_feedback not in self.update.accepts:
             names = " or ".join(feedback.value for feedback in Feedback if feedback in self.update.accepts)
-            has = f"has only {self.loss_feedback.value}"
-            raise UsageError(f"the update {self.update.name} needs {names}, but {has}; choose another --update")
+            available = f"has only {self.loss_feedback.value}"
+            raise UsageError(f"the update {self.update.name} needs {names}, but {available}; choose another --update")
 
     def _check_implied_settings(self) -> None:
         """Check that the settings that one component implies hold in the others."""

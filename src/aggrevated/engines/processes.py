@@ -116,7 +116,7 @@ class ProcessEngine:
                 if waiting is not None:
                     waiting(n_done)
         except BaseException as error:
-            self._close(gently=isinstance(error, KeyboardInterrupt))  # results of running jobs are not needed
+            self._close(graceful=isinstance(error, KeyboardInterrupt))  # results of running jobs are not needed
             raise
         return results
 
@@ -169,12 +169,12 @@ class ProcessEngine:
         """Kill all workers."""
         self._close()
 
-    def _close(self, gently: bool = False) -> None:
-        """End all workers; if `gently`, they have SHUTDOWN_TIMEOUT seconds to save checkpoints first."""
+    def _close(self, graceful: bool = False) -> None:
+        """End all workers; if `graceful`, they have SHUTDOWN_TIMEOUT seconds to save checkpoints first."""
         for worker in self._team:
-            worker.process.terminate() if gently else worker.process.kill()
+            worker.process.terminate() if graceful else worker.process.kill()
         deadline = time.monotonic() + SHUTDOWN_TIMEOUT
-        for worker in self._team if gently else ():
+        for worker in self._team if graceful else ():
             worker.process.join(max(0.0, deadline - time.monotonic()))
         for worker in self._team:
             worker.stop()

@@ -56,11 +56,11 @@ class EnvironmentView:
             return np.stack([np.asarray(observation) for observation in self.observations(states)])
         return np.array(observe_and_check(self.simulator, states).reshape(len(states), *space.shape), space.dtype)
 
-    def taken(self, actions: Array) -> list[Any]:
+    def to_native_actions(self, actions: Array) -> list[Any]:
         """Return the simulator's actions [n] or [n, A] as the environment takes them."""
         return list(self.space_adapter.to_native_actions(actions))
 
-    def ours(self, part: str, native_actions: Sequence[Any]) -> Array:
+    def to_simulator_actions(self, part: str, native_actions: Sequence[Any]) -> Array:
         """Return the environment's actions as the simulator's, [n] or [n, A].
 
         Raises:

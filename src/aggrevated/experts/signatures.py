@@ -128,7 +128,7 @@ class ActMethod:
         actions = method(states, t if self.takes_time else None)
         if method.input_kind is InputKind.STATES:
             return actions
-        return method.environment.ours(method.part, split_rows(actions, len(states), method.part))
+        return method.environment.to_simulator_actions(method.part, split_rows(actions, len(states), method.part))
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class StateActionCostMethod:
         method = self.user_method
         if method.input_kind is InputKind.STATES:
             return method(states, actions)
-        native = method.environment.taken(actions)
+        native = method.environment.to_native_actions(actions)
         return method(states, native if method.input_kind is InputKind.OBSERVATION else np.stack(native))
 
 

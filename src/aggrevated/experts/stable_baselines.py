@@ -148,7 +148,7 @@ class SB3PredictExpert:
                 actions = split_rows(self._predict(self.environment.batch(states)), n, part) if n else []
             else:
                 actions = [self._predict(observation) for observation in self.environment.observations(states)]
-        return self.environment.ours(part, actions)
+        return self.environment.to_simulator_actions(part, actions)
 
     def _predict(self, observations: Any) -> Any:
         action, memory = self.model.predict(observations, deterministic=True)

@@ -48,8 +48,8 @@ def make_cost_curve(run: Run, result: Result) -> CostCurve:
     for line in lines:
         if line.best_return > best or line is lines[-1]:
             best = line.best_return
-            spent = (line.simulator_steps, line.iteration * k, line.oracle_queries, line.cpu_seconds)
-            points.append((*spent, line.iteration, best))
+            costs = (line.simulator_steps, line.iteration * k, line.oracle_queries, line.cpu_seconds)
+            points.append((*costs, line.iteration, best))
     names = (*COST_AXES, "iteration", "best_return")
     return {name: list(column) for name, column in zip(names, zip(*points, strict=True), strict=True)}
 

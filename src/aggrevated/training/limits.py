@@ -13,9 +13,9 @@ from aggrevated.training.run_folder import Run
 LIMIT_COUNTERS = dict(zip(LIMIT_NAMES, ("simulator_steps", "oracle_queries"), strict=True))  # by limit
 
 
-def count_used(by: Learner | Metrics) -> dict[str, int]:
+def count_used(totals: Learner | Metrics) -> dict[str, int]:
     """Return the amounts used so far, by the names of the limits."""
-    return {name: getattr(by, counter) for name, counter in LIMIT_COUNTERS.items()}
+    return {name: getattr(totals, counter) for name, counter in LIMIT_COUNTERS.items()}
 
 
 def count_since(learner: Learner, before: Mapping[str, int]) -> dict[str, int]:

@@ -59,7 +59,7 @@ class TrainingSession:
         monitor: Detects stalled learning.
         last_checksum: Checksum of the last line of metrics.jsonl.
         counters: Totals of the run.
-        cost: What the last iteration spent, by the names of the limits.
+        cost: The amounts that the last iteration used, by the names of the limits.
         unsaved_metrics: Lines of metrics.jsonl since the last checkpoint.
         checkpointed_iteration: Iteration of the last checkpoint.
         checkpointed_at: Time of the last checkpoint, in seconds of `time.perf_counter`.

@@ -91,7 +91,7 @@ class PlateauDetector:
         self.excess = [*self.excess, excess][-2 * PLATEAU_WINDOW :]
 
     def is_triggered(self) -> bool:
-        """Return whether the fit is on a plateau: the excess is large, and hardly lower than before."""
+        """Return whether the fit is on a plateau: the excess is large, and almost as large as before."""
         older_excess = np.mean(self.excess[:PLATEAU_WINDOW] or 0.0)
         newest_excess = np.mean(self.excess[PLATEAU_WINDOW:] or 0.0)
         return len(self.excess) == 2 * PLATEAU_WINDOW and bool(

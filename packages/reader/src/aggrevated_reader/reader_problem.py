@@ -101,7 +101,7 @@ class ReaderProblemSettings(AlgebraProblemSettings):
     )
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        """Return the settings with absolute folders; refuse settings that have no effect."""
+        """Return the settings with absolute folders; raise for settings that have no effect."""
         if "single_writer" in given:
             raise UnusedSettingError(
                 "--single-writer has no effect on pages by many writers; leave it out", "single_writer"

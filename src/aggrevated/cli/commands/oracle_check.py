@@ -41,9 +41,9 @@ class OracleCheck:
                 "{system}: {trees} trees, {compared} transitions compared, {mismatches} mismatches".format(**comparison)
             )
             results.append(comparison)
-        wrong = sum(int(result["mismatches"]) for result in results)
-        print_table(Table(results, closing=f"{wrong} mismatches"), self.json)
-        if wrong:
+        n_mismatches = sum(int(result["mismatches"]) for result in results)
+        print_table(Table(results, closing=f"{n_mismatches} mismatches"), self.json)
+        if n_mismatches:
             raise AggrevatedError(
-                f"the oracle and brute force differ for {wrong} transitions; this is a bug, please report it"
+                f"the oracle and brute force differ for {n_mismatches} transitions; this is a bug, please report it"
             )

@@ -33,7 +33,7 @@ def check_returns(exam: Examination) -> Iterator[Finding]:
     first = exam.first_policy_trajectories
     means = {name: estimate_mean(of.returns) for name, of in (("expert", expert), ("random", random), ("first", first))}
     numbers = {name: mean.to_list() for name, mean in means.items()}
-    numbers |= {f"{name}_episodes": [of.count] for name, of in (("expert", expert), ("random", random))}
+    numbers |= {f"{name}_episodes": [episodes.count] for name, episodes in (("expert", expert), ("random", random))}
     shared = min(expert.count, random.count)
     difference = estimate_mean(expert.returns[:shared] - random.returns[:shared])
     error = estimate_standard_error(expert.returns)

@@ -93,11 +93,11 @@ def parse_drawing(body: dict[str, Any]) -> Drawing:
     return Drawing(tuple(strokes), tuple(pressures), parse_corrections(body, len(parts)))
 
 
-def parse_list(body: dict[str, Any], name: str, most: int) -> list[Any]:
-    """Return a list of the request, of at most `most` items; a missing one is empty."""
+def parse_list(body: dict[str, Any], name: str, max_length: int) -> list[Any]:
+    """Return a list of the request, of at most `max_length` items; a missing one is empty."""
     items = body.get(name, [])
-    if not isinstance(items, list) or len(items) > most:
-        raise DataError(f"{name} must be a list of at most {most} items; write less on one page, or reload it")
+    if not isinstance(items, list) or len(items) > max_length:
+        raise DataError(f"{name} must be a list of at most {max_length} items; write less on one page, or reload it")
     return items
 
 

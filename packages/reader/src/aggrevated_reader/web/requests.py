@@ -32,18 +32,18 @@ KINDS = {
 }
 
 
-async def read_body(request: Request, most: int) -> bytes:
-    """Return the body of a request; refuse one that has more than `most` bytes or is too slow."""
+async def read_body(request: Request, max_size: int) -> bytes:
+    """Return the body of a request; refuse one that has more than `max_size` bytes or is too slow."""
     data = bytearray()
-    too_large = HTTPException(413, f"the request has more than {most:,} bytes; send less")
+    too_large = HTTPException(413, f"the request has more than {max_size:,} bytes; send less")
     length = request.headers.get("content-length", "0")
-    if not length.isascii() or not length.isdigit() or int(length) > most:
+    if not length.isascii() or not length.isdigit() or int(length) > max_size:
         raise too_large
     try:
         async with asyncio.timeout(PATIENCE):
             async for chunk in request.stream():
                 data += chunk
-                if len(data) > most:
+                if len(data) > max_size:
                     raise too_large
     except TimeoutError as error:
         raise HTTPException(408, "the request was not complete in time; send it again") from error
