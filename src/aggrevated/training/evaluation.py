@@ -21,12 +21,12 @@ from aggrevated.training.session import TrainingSession, ignore_message, make_pa
 from aggrevated.validation import as_validation_score
 
 
-def evaluate_run(run: Run, settings: EvaluationSettings) -> Evaluation:
+def evaluate_run(run: Run, how: EvaluationSettings) -> Evaluation:
     """Measure the score of a run's best policy again, without using any earlier measurement.
 
     Args:
         run: The run.
-        settings: What is measured, for example on how many episodes of which seeds.
+        how: What is measured, for example on how many episodes of which seeds.
 
     Returns:
         The score, with the names of task, method and update and the digest of the weights.
@@ -35,7 +35,7 @@ def evaluate_run(run: Run, settings: EvaluationSettings) -> Evaluation:
     policy = run.policy
     weights = storage.digest_tensors(policy.state_dict())
     with single_thread():
-        score = settings.measure(config.problem, policy)
+        score = how.measure(config.problem, policy)
     names = {"task": config.task.name, "method": config.method, "update": config.update.name}
     return Evaluation(**names, seed=config.loop.seed, run=str(run.folder), weights_sha256=weights, more=score)
 
