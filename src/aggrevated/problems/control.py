@@ -276,11 +276,11 @@ class ControlProblem(ProblemSettings):
             expert_episodes=n_expert if n_expert < episodes else None,
         )
 
-    def measure_expert_returns(self, seeds: Array, engine: Engine = IN_PROCESS) -> Array:
+    def measure_expert_returns(self, fresh: Array, engine: Engine = IN_PROCESS) -> Array:
         """Return the expert's returns; those of an expert from a file are cached in this process.
 
         Args:
-            seeds: seeds of the episodes, uint64 [n].
+            fresh: seeds of the episodes, uint64 [n].
             engine: the engine that runs the episodes.
 
         Returns:
@@ -288,11 +288,11 @@ class ControlProblem(ProblemSettings):
         """
         expert_key = self.cache_key()
         if expert_key is None:
-            return evaluate_returns(self.loaded_expert, self.simulator, seeds, engine=engine)[0]
-        key = *expert_key, seeds.tobytes()
+            return evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
+        key = *expert_key, fresh.tobytes()
         if key not in _MEASURED:
             factories = self.make, self.seen_by_expert
-            returns, _ = evaluate_returns(self.loaded_expert, self.simulator, seeds, engine=engine)
+            returns, _ = evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)
             _MEASURED[key] = returns, factories
         return _MEASURED[key][0]
 
