@@ -21,7 +21,7 @@ from aggrevated.engines.serialization import CachedObject
 from aggrevated.experts import Expert
 from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
 from aggrevated.rollout.roll_in import RollInPolicy, check_any_survived, collect_episode_returns, roll_in_blocks
-from aggrevated.rollout.trajectories import Trajectories, concatenate_trajectories, pad_and_stack
+from aggrevated.rollout.trajectories import Trajectories, concatenate_trajectories, drop_states, pad_and_stack
 from aggrevated.simulators import Simulator
 
 if TYPE_CHECKING:
@@ -75,11 +75,6 @@ def collect_batch(shared: JobInputs, seeds: Array) -> tuple[Trajectories, CostTo
         return trajectories, None
     cost_to_go = context.oracle(trajectories) if trajectories.count else None
     return (drop_states(trajectories) if drops_states else trajectories), cost_to_go
-
-
-def drop_states(trajectories: Trajectories) -> Trajectories:
-    """Return the trajectories with empty states."""
-    return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))
 
 
 def concatenate_costs(parts: Sequence[CostToGo], length: int) -> CostToGo:

@@ -71,3 +71,20 @@ class Adam:
 def init_moments(weight: Tensor) -> dict[str, Tensor]:
     """Return the moments of a weight before the first step."""
     return {"step": torch.tensor(0.0)} | {name: torch.zeros_like(weight) for name in (FIRST, SECOND)}
+
+
+MOMENT_PREFIX = "adam."  # of the moments in a checkpoint
+
+
+def flatten_moments(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Return Adam's moments of all weights by their names in a checkpoint."""
+    return {f"{MOMENT_PREFIX}{i}.{name}": w.clone() for i, tensors in moments.items() for name, w in tensors.items()}
+
+
+def unflatten_moments(tensors: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    """Return Adam's moments by the number of the weight, the inverse of `flatten_moments`."""
+    moments: dict[int, dict[str, Tensor]] = {}
+    for key, w in tensors.items():
+        i, name = key.removeprefix(MOMENT_PREFIX).split(".")
+        moments.setdefault(int(i), {})[name] = w.clone()
+    return moments

@@ -115,3 +115,8 @@ def concatenate_trajectories(parts: Sequence[Trajectories]) -> Trajectories:
     arrays: dict[str, Any] = {name: pad_and_stack([getattr(part, name) for part in parts]) for name in ARRAYS}
     counts = {name: sum(getattr(part, name) for part in parts) for name in ("diverged", "unseen")}
     return replace(parts[0], **arrays, **counts, seeds=np.concatenate([part.seeds for part in parts]))
+
+
+def drop_states(trajectories: Trajectories) -> Trajectories:
+    """Return the trajectories with empty states, which only oracles need."""
+    return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from aggrevated.core.arrays import Array
 from aggrevated.oracles import CostToGo
-from aggrevated.rollout.trajectories import ARRAYS, Trajectories, pad_and_stack
+from aggrevated.rollout.trajectories import ARRAYS, Trajectories, drop_states, pad_and_stack
 
 MAX_MEASURED_TRAJECTORIES = 200  # for the measurements of an `UpdateResult`: thousands would take gigabytes
 MAX_PICTURE_BYTES = 500_000_000
@@ -104,8 +104,3 @@ class AggregatedDataset:
         arrays: dict[str, Any] = {name: array.numpy() for name, array in state.items() if name != "numbers"}
         trajectories = Trajectories(**{name: arrays.pop(name) for name in ARRAYS}, horizon=int(horizon), alpha=alpha)
         self._data = TrainingData(trajectories, CostToGo(**arrays))
-
-
-def drop_states(trajectories: Trajectories) -> Trajectories:
-    """Return the trajectories without states, which losses do not use."""
-    return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributions import Categorical
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
@@ -28,11 +28,10 @@ from aggrevated.core.settings import (
     check_setting,
     setting,
 )
-from aggrevated.kernels.adam import Adam
+from aggrevated.kernels.adam import MOMENT_PREFIX, Adam, flatten_moments, unflatten_moments
 from aggrevated.losses import Loss, LossSettings, compute_policy_distribution, make_policy_inputs
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
-from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import (
@@ -54,7 +53,13 @@ from aggrevated.updates.projection_targets import (
     truncate_steps,
 )
 from aggrevated.updates.safe_step import MAX_HALVINGS, take_safe_step
-from aggrevated.updates.temperature import PlateauDetector, TemperatureSchedule, inverse_sqrt_decay
+from aggrevated.updates.table_projection import fill_table, is_table
+from aggrevated.updates.temperature import (
+    PlateauDetector,
+    TemperatureSchedule,
+    compute_normalized_excess_cost,
+    inverse_sqrt_decay,
+)
 
 MIN_MINIBATCH_TRAJECTORIES = 4  # for policies with memory
 MAX_GRADIENT_NORM = 1.0
@@ -308,21 +313,6 @@ ROUNDS_KEY = "rounds"
 EXCESS_KEY = "excess"
 TEMPERATURE_KEY = "temperature_schedule"
 NATURAL_PREFIX = "natural."
-MOMENT_PREFIX = "adam."
-
-
-def flatten_moments(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return Adam's moments of all weights by their names in a checkpoint."""
-    return {f"{MOMENT_PREFIX}{i}.{name}": w.clone() for i, tensors in moments.items() for name, w in tensors.items()}
-
-
-def unflatten_moments(tensors: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
-    """Return Adam's moments by the number of the weight, the inverse of `flatten_moments`."""
-    moments: dict[int, dict[str, Tensor]] = {}
-    for key, w in tensors.items():
-        i, name = key.removeprefix(MOMENT_PREFIX).split(".")
-        moments.setdefault(int(i), {})[name] = w.clone()
-    return moments
 
 
 def check_costs_are_advantages(cost_to_go: CostToGo) -> None:
@@ -333,41 +323,6 @@ def check_costs_are_advantages(cost_to_go: CostToGo) -> None:
             "the update exponentiated assumes that the expert action costs 0, which advantages ensure; "
             "use the oracle's advantage"
         )
-
-
-@torch.no_grad()
-def compute_normalized_excess_cost(policy: Policy, data: TrainingData, tau: float) -> float:
-    """Return Σ_a π(a) A*(a) minus that of exp(−A*/τ), in mean sizes of A*: about 1 if π acts at random."""
-    current = compute_policy_distribution(policy, data.trajectories)
-    assert isinstance(current, Categorical)
-    cost, known, weight = map(torch.from_numpy, compute_action_costs(data, policy.head.outputs))
-    target = torch.where(known, -cost / tau, -torch.inf).softmax(-1)
-    excess = torch.where(known, (current.probs - target) * cost, 0.0).sum(-1)
-    return float((excess * weight).sum() / weight.sum().clamp(min=1e-9))
-
-
-def is_table(policy: Policy, trajectories: Trajectories) -> bool:
-    """Return whether the policy has separate logits for each observation."""
-    if not isinstance(policy, FeedForwardPolicy) or len(policy.network) != 1:
-        return False
-    observations = trajectories.observations[trajectories.mask]
-    return bool((observations.max(axis=1) == 1.0).all() and (np.abs(observations).sum(axis=1) == 1.0).all())
-
-
-@torch.no_grad()
-def fill_table(policy: Policy, trajectories: Trajectories, target: CategoricalTarget) -> None:
-    """Project onto a table: set the logits of each observation to the mean of its targets; others stay."""
-    assert isinstance(policy, FeedForwardPolicy)
-    mask = torch.from_numpy(trajectories.mask)
-    current = compute_policy_distribution(policy, trajectories)
-    assert isinstance(current, Categorical)
-    layer = policy.network[0]
-    assert isinstance(layer, nn.Linear)
-    weight = layer.weight  # [A, S]
-    one_hot = torch.from_numpy(trajectories.observations)[mask].to(weight.dtype)
-    counts = one_hot * target.weight[mask][:, None]  # [n, S]
-    change = counts.T @ (target.logits - current.logits)[mask].to(weight.dtype)
-    weight += (change / counts.sum(dim=0).clamp(min=1e-12)[:, None]).T
 
 
 @dataclass(frozen=True)

@@ -97,3 +97,14 @@ class PlateauDetector:
         return len(self.excess) == 2 * PLATEAU_WINDOW and bool(
             newest_excess > MIN_PLATEAU_EXCESS and newest_excess > MIN_PLATEAU_RATIO * older_excess
         )
+
+
+@torch.no_grad()
+def compute_normalized_excess_cost(policy: Policy, data: TrainingData, tau: float) -> float:
+    """Return Σ_a π(a) A*(a) minus that of exp(−A*/τ), in mean sizes of A*: about 1 if π acts at random."""
+    current = compute_policy_distribution(policy, data.trajectories)
+    assert isinstance(current, Categorical)
+    cost, known, weight = map(torch.from_numpy, compute_action_costs(data, policy.head.outputs))
+    target = torch.where(known, -cost / tau, -torch.inf).softmax(-1)
+    excess = torch.where(known, (current.probs - target) * cost, 0.0).sum(-1)
+    return float((excess * weight).sum() / weight.sum().clamp(min=1e-9))

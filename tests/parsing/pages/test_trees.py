@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aggrevated.core.errors import DataError
-from aggrevated.parsing.pages.inkml import check_tree
+from aggrevated.parsing.pages.trees import check_tree
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import ConfigurationView, make_initial_configurations
 from aggrevated.parsing.transitions.gold import find_gold_transitions

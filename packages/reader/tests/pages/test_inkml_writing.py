@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.crohme import NAMES
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.parsing.pages.inkml import Group, check_tree, parse_inkml
+from aggrevated.parsing.pages.inkml import Group, parse_inkml
 from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.trees import check_tree
 from aggrevated.parsing.transitions.oracle_check import sample_projective_tree
 from aggrevated_reader.pages.corrected_files import to_confirmed_page
 from aggrevated_reader.pages.inkml_writing import to_inkml

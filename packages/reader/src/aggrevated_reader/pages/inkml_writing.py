@@ -9,8 +9,9 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError
-from aggrevated.parsing.pages.inkml import ROOT, check_tree, parse_inkml
+from aggrevated.parsing.pages.inkml import ROOT, parse_inkml
 from aggrevated.parsing.pages.page import NAMELESS, Page
+from aggrevated.parsing.pages.trees import check_tree
 
 NAMESPACE = "http://www.w3.org/2003/InkML"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -11,8 +11,9 @@ import numpy as np
 from aggrevated import __version__
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError
-from aggrevated.parsing.pages.inkml import MAX_SYMBOLS, check_tree, parse_inkml
+from aggrevated.parsing.pages.inkml import MAX_SYMBOLS, parse_inkml
 from aggrevated.parsing.pages.page import NAMELESS, Page
+from aggrevated.parsing.pages.trees import check_tree
 from aggrevated.storage import JsonDict, reraise_storage_errors, write_exclusive
 from aggrevated_reader.page_reader import LoadedReader
 from aggrevated_reader.pages.generated import generate_page
