@@ -4,7 +4,6 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from aggrevated.core.errors import UnusedSettingError
 from aggrevated.core.schedules import (
     Schedule,
     constant_schedule,
@@ -26,7 +25,6 @@ from aggrevated.core.settings import (
     check_setting,
     one_of,
     setting,
-    to_flag,
 )
 
 # by name: the schedule as a function of α_1 and a parameter, and the setting of that parameter
@@ -38,6 +36,11 @@ ALPHA_SCHEDULES: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
     "constant": (lambda first, _: constant_schedule(first), "alpha_start"),
 }
 SCHEDULE_PARAMETERS = ("alpha_decay", "alpha_scale")
+
+
+def find_schedules(parameter: str) -> str:
+    """Return the names of the schedules with this parameter."""
+    return " or ".join(schedule for schedule, (_, name) in ALPHA_SCHEDULES.items() if name == parameter)
 
 
 TARGET_STEPS_PER_ITERATION = 1000
@@ -108,24 +111,21 @@ class LoopSettings(Settings):
 
     def fill_defaults(self, iterations: int, explicit: Container[str]) -> Self:
         """Return the settings with a `validate_every` that divides N, so that the last policy is validated, too."""
-        self._check_unused_settings(explicit)
         if self.limits:
             return self.lift_iteration_limit(explicit)
         if "validate_every" in explicit:
             return self
         return replace(self, validate_every=compute_largest_divisor(iterations, self.validate_every))
 
-    def _check_unused_settings(self, explicit: Container[str]) -> None:
-        """Raise an `UnusedSettingError` for an explicit parameter of another schedule."""
-        for name in SCHEDULE_PARAMETERS:
-            if (
-                name in explicit
-                and self.alpha_schedule in ALPHA_SCHEDULES
-                and name != ALPHA_SCHEDULES[self.alpha_schedule][1]
-            ):
-                owners = " or ".join(schedule for schedule, (_, shape) in ALPHA_SCHEDULES.items() if shape == name)
-                message = f"{to_flag(name)} has no effect on --alpha-schedule {self.alpha_schedule}"
-                raise UnusedSettingError(f"{message}: it belongs to {owners}; choose that, or leave it out", name)
+    def list_unused_settings(self, chosen: SelectedComponents) -> Mapping[str, str]:
+        if self.alpha_start == 0.0:
+            reason = "a run whose --alpha-start is 0; set that, or leave it out"
+            return dict.fromkeys(("alpha_schedule", *SCHEDULE_PARAMETERS), reason)
+        schedule = f"--alpha-schedule {self.alpha_schedule}"
+        unused = [name for name in SCHEDULE_PARAMETERS if name != ALPHA_SCHEDULES[self.alpha_schedule][1]]
+        return {
+            name: f"{schedule}: it belongs to {find_schedules(name)}; choose that, or leave it out" for name in unused
+        }
 
     def fill_trajectory_count(self, steps: int, costs: Mapping[str, int] | None = None) -> Self:
         """Return the settings with K, if it is 0.

@@ -151,6 +151,10 @@ class Selection:
             component.check_types()
         config = fill_defaults(replace(config, **components), explicit)
         config.validate()
+        for component in config.components.values():
+            for name, reason in component.list_unused_settings(config).items():
+                if name in explicit:
+                    raise UnusedSettingError(f"{to_flag(name)} has no effect on {reason}", name)
         return config
 
     def _with_compatible_loss(self, explicit: Mapping[str, Any]) -> Selection:

@@ -200,6 +200,14 @@ class Settings:
         """Return settings of other components that follow from these, by name."""
         return {}
 
+    def list_unused_settings(self, chosen: SelectedComponents) -> Mapping[str, str]:
+        """Return the settings without effect on this run: by name, what they have no effect on, and the remedy.
+
+        Args:
+            chosen: all components of the run, with all their settings.
+        """
+        return {}
+
     def check(self, chosen: SelectedComponents) -> None:
         """Check that the settings fit the other components.
 

@@ -8,7 +8,7 @@ assert the shape that they need.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
@@ -18,7 +18,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import DataError, UsageError, UserCodeError
-from aggrevated.core.settings import Settings, setting
+from aggrevated.core.settings import SelectedComponents, Settings, setting
 from aggrevated.experts import Expert
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
@@ -138,6 +138,11 @@ class Feedback(Enum):
 @dataclass(frozen=True)
 class OracleSettings(Settings, ABC):
     """Base class of the settings of a cost-to-go oracle."""
+
+    def list_unused_settings(self, chosen: SelectedComponents) -> Mapping[str, str]:
+        if chosen.has_discrete_actions or "all_actions" not in self.to_values():
+            return {}
+        return {"all_actions": "actions that are vectors, which cannot be enumerated; leave it out"}
 
     @abstractmethod
     def get_feedback(self, finite: bool) -> Feedback:

@@ -7,7 +7,7 @@ docs/theory.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -357,6 +357,14 @@ class ExponentiatedSettings(AnnealedSettings):
     fit_steps: int = setting(100, "Minibatches of the fit per iteration.", at_least(1))
     minibatch_size: int = setting(512, "Approximate number of trajectory steps per minibatch.", at_least(1))
     buffer_size: int = setting(1000, "Most trajectories in the data set, a sample of all.", at_least(1))
+
+    def list_unused_settings(self, chosen: SelectedComponents) -> Mapping[str, str]:
+        if not chosen.has_discrete_actions:
+            reason = "actions that are vectors, whose target is the expert action or a better one; leave it out"
+            return dict.fromkeys(("temperature", "max_target_cost", "uniform_weight", "eta", "log_prob_decay"), reason)
+        if self.eta > 0:
+            return dict.fromkeys(("temperature", "max_target_cost"), "a step with --eta; leave out one of the two")
+        return {}
 
     def check(self, chosen: SelectedComponents) -> None:
         assert isinstance(chosen.loss, LossSettings)
