@@ -119,5 +119,18 @@ def test_result_notes_a_supervised_start_that_was_not_improved(tmp_path: Path) -
     still = {"update": "regular", "target_kl": 1e-12, "start": "supervised", "start_steps": 2}
     run = train_small_run(tmp_path / "run", gymnasium_environments.make, gymnasium_environments.act, **still)
     result = run.result()
-    assert result is not None and "of the supervised start" in result.more["note"]
+    assert result is not None and "the supervised start" in result.more["note"]
     assert result.best_return == result.initial_return
+
+
+def test_result_notes_an_untrained_policy_that_was_not_improved(tmp_path: Path) -> None:
+    still = {"update": "regular", "target_kl": 1e-12}
+    run = train_small_run(tmp_path / "run", gymnasium_environments.make, gymnasium_environments.act, **still)
+    result = run.result()
+    assert result is not None and "better on validation than the untrained policy" in result.more["note"]
+
+
+def test_result_notes_an_expert_below_the_untrained_policy(tmp_path: Path) -> None:
+    run = train_small_run(tmp_path / "run", CartPole(60), lambda observation: 0, horizon=60, iterations=2)
+    result = run.result()
+    assert result is not None and "is below that of the policy before training" in result.more["note"]

@@ -11,7 +11,7 @@ from aggrevated.algorithm import Learner
 from aggrevated.core.errors import DataError
 from aggrevated.core.hardware import single_thread
 from aggrevated.experts.behavior_clone import BehaviorClone
-from aggrevated.problems import EvaluationSettings, Problem
+from aggrevated.problems import EvaluationSettings, Problem, Score
 from aggrevated.training.records import Evaluation, Result
 from aggrevated.training.run_folder import (
     RESULT,
@@ -19,6 +19,8 @@ from aggrevated.training.run_folder import (
 )
 from aggrevated.training.session import TrainingSession, ignore_message, make_partial_result
 from aggrevated.validation import as_validation_score
+
+SIGNIFICANT_ERRORS = 2.0  # standard errors that make a difference
 
 
 def evaluate_run(run: Run, how: EvaluationSettings) -> Evaluation:
@@ -51,7 +53,7 @@ def finish_run(session: TrainingSession, say: Callable[[str], None] = ignore_mes
         say(notice)
     score = test(learner.policy)
     expert_return = validate_expert(session.inputs.problem)
-    note = describe_unimproved_start(session, expert_return)
+    note = describe_failure(session, expert_return, score)
     result = replace(make_partial_result(session), more=score.to_dict() | ({"note": note} if note else {}))
     if note:
         say(note)
@@ -66,16 +68,29 @@ def count_expert_queries(learner: Learner) -> int:
     return learner.start_simulator_steps + learner.oracle_steps + learner.oracle_queries
 
 
-def describe_unimproved_start(session: TrainingSession, expert_return: float | None) -> str:
-    """Return a note if the start, or a clone of demonstrations, beats the learned policies on validation."""
+def describe_failure(session: TrainingSession, expert_return: float | None, score: Score) -> str:
+    """Return why the best policy is not what a user expects of training, and what to try; "" if nothing is wrong.
+
+    Args:
+        session: the ended session.
+        expert_return: validation score of π*, if it is known.
+        score: the test scores of the best policy and of π*.
+    """
     learner = session.inputs.learner
     config = session.run.config
     notes = list[str]()
     best = learner.best
-    if config.start.name != "random" and best.n == 0 < learner.n:
+    if best.n == 0 < learner.n:
+        start = "the untrained policy" if config.start.name == "random" else f"the {config.start.name} start"
         notes.append(
-            f"no policy that was learned did better on validation than the first, of the {config.start.name} start, "
-            f"with {best.initial_return:.4g}: that one was chosen"
+            f"no policy that was learned did better on validation than {start}, with {best.initial_return:.4g}: that "
+            "one was chosen; try another --method or --update"
+        )
+    error = score.expert_standard_error or 0.0
+    if score.expert_return + SIGNIFICANT_ERRORS * error < best.initial_return:
+        notes.append(
+            f"the expert's return, {score.expert_return:.4g} in the test, is below that of the policy before training, "
+            f"{best.initial_return:.4g} on validation; check the expert with 'aggrevated doctor'"
         )
     is_clone = isinstance(session.inputs.problem.expert, BehaviorClone)
     if expert_return is not None and is_clone and expert_return > best.best_return:
