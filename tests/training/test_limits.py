@@ -220,7 +220,7 @@ def test_budget_affords_ten_iterations_and_the_maximum_cost_is_announced(tmp_pat
     result = run.result()
     assert result is not None and result.iterations >= 10 and result.simulator_steps <= budget
     most = run.config.loop.trajectories * (30 + 3 * 2 * 30)
-    assert f"an iteration takes at most {most:,} simulator steps" in messages[-1]
+    assert f"an iteration takes at most {most:,} simulator steps" in "; ".join(messages)
     assert max(costs_per_iteration(run.metrics(), "simulator_steps")) <= most
     given = resolve_config(run.config.task, horizon=30, budget=budget, trajectories=33)
     assert given.loop.trajectories == 33
