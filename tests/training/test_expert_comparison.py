@@ -82,7 +82,7 @@ def test_expert_test_takes_no_more_answers_than_training(tmp_path: Path) -> None
 
 
 def test_held_out_evaluator_announces_a_slow_test_only() -> None:
-    """100 episodes of 20 steps at 20 ms take 40 seconds; a busy machine takes far less than 5 ms for the fast expert."""
+    """100 episodes of 20 steps at 20 ms take 40 seconds; the fast expert takes far less than 5 ms."""
     notices = [read_notice(SlowExpert(seconds)) for seconds in (0.02, 0.0)]
     assert "100 of the expert SlowExpert" in notices[0] and "--test-episodes" in notices[0] and notices[1] == ""
 
