@@ -52,7 +52,7 @@ def test_run_summary_suggests_more_training_behind_the_expert_and_else_the_expor
 ) -> None:
     run, result = ended
     lines = describe_runs([run], [with_score(result, policy, 50.0, error)], FOLDER)
-    assert lines[-1].split(maxsplit=1)[1].split("  (")[0] == command
+    assert lines[-1].split(maxsplit=1)[1].split("  #")[0] == command
 
 
 def test_run_summary_of_trials_has_their_mean_and_interval(ended: tuple[Run, Result]) -> None:
@@ -61,3 +61,10 @@ def test_run_summary_of_trials_has_their_mean_and_interval(ended: tuple[Run, Res
     lines = describe_runs([run] * 3, results, FOLDER)
     assert lines[0].endswith("3 trials, seeds 0 to 2") and "40.0 (40.0 to 40.0); expert 50.0" in lines[1]
     assert "per trial" in lines[2] and "trial-*/result.json" in lines[3]
+
+
+def test_run_summary_resumes_user_code_with_trust_code(ended: tuple[Run, Result]) -> None:
+    run, result = ended
+    config = replace(run.config, problem=replace(run.config.problem, expert="rule:act"))  # type: ignore[call-arg]
+    lines = describe_runs([replace(run, config=config)], [with_score(result, 40.0, 50.0)], Path("my runs"))
+    assert "aggrevated resume 'my runs' --iterations 12 --trust-code  #" in lines[-1]

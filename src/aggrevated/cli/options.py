@@ -13,6 +13,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from aggrevated.core.settings import Settings, get_declared_settings, to_flag
 
 if TYPE_CHECKING:
+    from aggrevated.config import Config
     from aggrevated.engines import Engine
 
 
@@ -267,3 +268,11 @@ def normalize_flags(arguments: Sequence[str], components: Iterable[Settings]) ->
         if (value if argument == bare else not value) != default:
             normalized.append(f"--no-{bare[2:]}" if default else bare)
     return normalized
+
+
+def format_trust_option(config: "Config") -> str:
+    """Return " --trust-code" if the config names Python code, which `resume` imports only with it; else ""."""
+    from aggrevated.problems.code_references import is_reference
+
+    names = (config.task.name, str(getattr(config.problem, "expert", "")))
+    return " --trust-code" if any(map(is_reference, names)) else ""

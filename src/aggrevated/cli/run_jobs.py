@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aggrevated.cli.console import Progress, print_note
+from aggrevated.cli.options import format_trust_option
+from aggrevated.config import Config
 from aggrevated.config.loop import LoopSettings
 from aggrevated.core.errors import AggrevatedError, DataError
 from aggrevated.engines import Engine
@@ -83,12 +85,13 @@ def show_progress(run: Run) -> Iterator[Callable[[Metrics], None]]:
 
 
 @contextmanager
-def print_resume_hint_on_interrupt(arguments: object) -> Iterator[None]:
+def print_resume_hint_on_interrupt(arguments: object, config: Config | None = None) -> Iterator[None]:
     """Print the command that resumes what is interrupted in here."""
     try:
         yield
     except KeyboardInterrupt:
-        print_note(f"the work done so far is saved; resume with: aggrevated resume {arguments}")
+        trust = "" if config is None else format_trust_option(config)
+        print_note(f"the work done so far is saved; resume with: aggrevated resume {arguments}{trust}")
         raise
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
+from aggrevated.cli.options import format_trust_option
 from aggrevated.core.settings import to_flag
 from aggrevated.training.records import Result
 from aggrevated.training.run_folder import Run
@@ -82,5 +84,6 @@ def suggest_next_command(run: Run, result: Result, folder: Path) -> str:
     is_behind = score["test_return"] < score["expert_return"] - NORMAL_QUANTILE * error
     if is_behind and not run.config.update.to_values().get("anneal_iterations"):
         limit = getattr(run.config.loop, result.ended_by)
-        return f"aggrevated resume {folder} {to_flag(result.ended_by)} {2 * limit}  (trains longer)"
-    return f"aggrevated export {folder}  (writes the policy as one file)"
+        options = f"{to_flag(result.ended_by)} {2 * limit}{format_trust_option(run.config)}"
+        return f"aggrevated resume {quote(str(folder))} {options}  # trains longer"
+    return f"aggrevated export {quote(str(folder))}  # writes the policy as one file"

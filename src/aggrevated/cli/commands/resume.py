@@ -51,6 +51,7 @@ class Resume:
         more = {name: getattr(self, name) for name in LIMIT_NAMES}
         runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust_code)]
         options = "".join(f" {to_flag(name)} {value}" for name, value in more.items() if value is not None)
+        options += " --trust-code" if self.trust_code else ""
         with (
             self.engine.build(len(runs)) as engine,
             print_resume_hint_on_interrupt(f"{self.run_folder}{options}"),

@@ -105,7 +105,7 @@ class Train:
         folder = self.out or choose_run_folder(config)
         runs = create_trials(folder, config, self.trials)
         print_note(f"run: {folder}")
-        with self.engine.build(self.trials) as engine, print_resume_hint_on_interrupt(folder):
+        with self.engine.build(self.trials) as engine, print_resume_hint_on_interrupt(folder, config):
             results = run_all(runs, engine, log=self.engine.log, trainer=trainer)
         print_run_result(runs, results, folder, self.json)
 
